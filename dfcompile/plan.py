@@ -114,7 +114,10 @@ def plan_of(options: Options) -> Plan:
         extraction=ExtractionOptions(options.volumes, parse_granularity(asked.every or "declared", asked.own)),
         saved=_saved(options),
         rules=options.expand.rules,
-        schedules=tuple(ScheduleOptions(pes, **of_stage(options, "scheduling")) for pes in options.pes),
+        schedules=tuple(
+            ScheduleOptions(pes, hop_cycles=system.streams.hop_cycles, **of_stage(options, "scheduling"))
+            for pes in options.pes
+        ),
         system=system,
         mapping=backend.MappingOptions(
             solver=backend.find_solver(options.solver).name, overlap=OVERLAPS[options.overlap]

@@ -9,6 +9,7 @@ from typing import Any
 from dfcompile.api.runs import Shown
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
+from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
 from dfcompile.exploration.answers import Question, keep_answer, known_answer
 from dfcompile.exploration.explored import Progress
@@ -94,13 +95,19 @@ def explored(
     """Explore with options that were read already; see `explore_model`."""
     reading = ReadOptions(**of_stage(options, "reading"), reads_weights=False)
     registered_partitioners().find(options.partition, "--partition")
+    system = load_system(options.system)
+    if hop := system.streams.hop_cycles:
+        raise UserError(
+            f"explore: system {system.name!r}: found {hop} cycles through a FIFO against FIFOs that pass through "
+            "(dfcompile MODEL --system schedules with them)"
+        )
     asked = Asked(
         pes=options.pes,
         memories=options.on_chip_memory,
         objectives=tuple(map(Objective, options.objective)),
         rules=options.expand.rules,
         granularities=tuple(dict.fromkeys(parse_granularity(text) for text in options.granularity)),
-        system=load_system(options.system),
+        system=system,
         partition=options.partition,
         tries=options.tries,
     )

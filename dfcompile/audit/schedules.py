@@ -150,8 +150,9 @@ class PlainReplay:
         while free >= len(self._got[edge]):
             yield "got", edge
         if free >= 0:
-            self.write_stall_cycles += max(self._got[edge][free] - now, 0)
-            now = max(self._got[edge][free], now)
+            there = self._got[edge][free] + self._schedule.hop_cycles
+            self.write_stall_cycles += max(there - now, 0)
+            now = max(there, now)
         self._put[edge].append(now)
         self._wake(("put", edge))
         return now
@@ -160,7 +161,7 @@ class PlainReplay:
         place = len(self._got[edge])
         while place >= len(self._put[edge]):
             yield "put", edge
-        now = max(self._put[edge][place], now)
+        now = max(self._put[edge][place] + self._schedule.hop_cycles, now)
         self._got[edge].append(now)
         self._wake(("got", edge))
         return now

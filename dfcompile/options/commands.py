@@ -29,6 +29,10 @@ class DagOptions:
 
     dag: Path = option("The graph of tasks: a canonical DAG, or its file.", is_argument=True)
     pes: tuple[int, ...] = shared.PES
+    system: Path | None = replace(
+        shared.SYSTEM,
+        help="Machine whose FIFOs and links the schedules have: a name that 'dfcompile systems' lists, or a system file.",
+    )
     partition: tuple[str, ...] = replace(
         shared.PARTITION,
         help=f"{shared.PARTITION.help} Several are compared.",

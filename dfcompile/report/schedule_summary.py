@@ -62,7 +62,16 @@ def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[Assumpti
     return (
         AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
         AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
+        AssumptionSummary("FIFOs", *_fifos(max((schedule.hop_cycles for schedule in made), default=0))),
     )
+
+
+def _fifos(hop_cycles: int) -> tuple[str, str]:
+    """Return what is assumed of FIFOs, and who says so."""
+    if not hop_cycles:
+        return "pass through: read in the cycle of the write, and refilled in that of the read", "[dematteis23]"
+    cycles = f"{hop_cycles} cycle{'s' if hop_cycles > 1 else ''}"
+    return f"an element is there {cycles} after its write, and its place {cycles} after its read", "--system"
 
 
 NAME, SOURCE = "complex numbers", "dfcompile"

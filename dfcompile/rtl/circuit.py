@@ -9,7 +9,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 
-_LARGEST_FAMILY = 64  # of more, compilers of simulators take long for the signals of a family
+_LARGEST_FAMILY = 64  # so that simulators have a word for each signal
 MOST_ACCESSES = 2**30 - 1  # of a task: twice as many fit in a parameter of Verilog
 
 
@@ -24,7 +24,8 @@ class Family(Struct, frozen=True):
         outputs: output edges of each task.
         first: number of the first task in the circuit.
         count: of tasks.
-        first_pull: reading port of the first input of the first task; the others follow, task by task.
+        first_pull: reading port of the first input of the first task; those of the other tasks follow, then the second
+            inputs, and so on.
         first_push: writing port of its first output, likewise.
     """
 
@@ -69,6 +70,7 @@ class Circuit(Struct, frozen=True):
         stores: writing ports that are the memory's.
         waits: of each node, shape [nodes].
         blocks: nodes of each spatial block, if there are barriers between them; else none.
+        hop_cycles: from the write of an element to a FIFO until it can be read, and back.
     """
 
     families: tuple[Family, ...]
@@ -77,6 +79,7 @@ class Circuit(Struct, frozen=True):
     stores: tuple[int, ...]
     waits: tuple[Waits, ...]
     blocks: tuple[tuple[int, ...], ...]
+    hop_cycles: int = 0
 
     @property
     def tasks(self) -> int:
@@ -110,6 +113,7 @@ def circuit_of(dag: CanonicalDag, replay: Replay) -> Circuit:
         stores=tuple(layout.memory_ports(layout.push_of)),
         waits=layout.waits(),
         blocks=layout.blocks(),
+        hop_cycles=replay.hop_cycles,
     )
 
 
@@ -146,15 +150,11 @@ class _Layout:
             name = dag.scopes[scope].name
             self.families.append(Family(name, reads, writes, inputs, outputs, first, len(nodes), pulls, pushes))
             self.number.update(zip(nodes, range(first, first + len(nodes)), strict=True))
-            for place in range(inputs):
-                self.pull_of.update(
-                    (self._inputs[node][place], pulls + i * inputs + place) for i, node in enumerate(nodes)
-                )
-            for place in range(outputs):
-                self.push_of.update(
-                    (self._outputs[node][place], pushes + i * outputs + place) for i, node in enumerate(nodes)
-                )
-            pulls, pushes = pulls + inputs * len(nodes), pushes + outputs * len(nodes)
+            read = [self._inputs[node][place] for place in range(inputs) for node in nodes]
+            written = [self._outputs[node][place] for place in range(outputs) for node in nodes]
+            self.pull_of.update(zip(read, range(pulls, pulls + len(read)), strict=True))
+            self.push_of.update(zip(written, range(pushes, pushes + len(written)), strict=True))
+            pulls, pushes = pulls + len(read), pushes + len(written)
         for node in np.flatnonzero(dag.work == 0).tolist():
             self.number[node] = len(self.number)
 

@@ -10,7 +10,7 @@ from dfcompile.host.inputs import LARGEST_BYTES, readable_bytes
 from dfcompile.rtl.folder import FORMAT, PRINTED, Printed, PrintedFigures
 from dfcompile.rtl.simulation import SIMULATORS, Fifos, counted_cycles, installed_simulators
 
-_INTERPRETED_WORK = 2_000_000  # tasks times cycles that Icarus simulates in a minute or two
+_INTERPRETED_WORK = 100_000_000  # tasks times cycles that Icarus simulates in a minute or two
 
 
 def read_printed(folder: Path) -> tuple[Printed, ...]:

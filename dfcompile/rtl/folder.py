@@ -14,7 +14,7 @@ from dfcompile.rtl.top_module import identifier, top_module
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.simulation.simulator import replay_of
 
-PARTS = ("dataflow_task.sv", "fifo.sv", "fifo_pass_through.sv", "fifo_registered.sv", "watch.sv", "Makefile")
+PARTS = ("dataflow_tasks.sv", "fifos.sv", "watch.sv", "Makefile")
 PRINTED = "printed.json"
 FORMAT = "dfcompile-rtl/1"
 

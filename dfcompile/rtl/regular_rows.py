@@ -1,6 +1,6 @@
 """Rows of numbers that grow evenly, so that a loop says all of them at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -29,6 +29,14 @@ class RegularRows(Struct, frozen=True):
         if step < 0:
             return f"{first} - {size}"
         return f"{first} + {size}" if first else size
+
+    def part(self, place: int) -> str:
+        """Return a number that grows by 1, of all rows at once, as a part of a vector of Verilog."""
+        return str(self.first[place]) + (f" +: {self.count}" if self.count > 1 else "")
+
+    def are_parts(self, places: Iterable[int]) -> bool:
+        """Return whether some of the numbers grow by 1 from row to row."""
+        return self.count == 1 or all(self.steps[place] == 1 for place in places)
 
 
 def regular_rows(rows: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Iterator[RegularRows]:

@@ -4,15 +4,16 @@ import re
 import textwrap
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from dfcompile.host.printable import printable
 from dfcompile.rtl.circuit import Circuit, Family, Fifo
-from dfcompile.rtl.regular_rows import regular_rows
+from dfcompile.rtl.regular_rows import RegularRows, regular_rows
 
-_OF_FAMILIES = ("may_run", "moving", "ended", "pull", "available", "push", "space")
+_OF_FAMILIES = ("may_run", "ended", "pull", "available", "push", "space")
 _WIDTH = 120  # of a line
 _PORTS = """\
-    parameter REGISTERED = 0,  // 1: both ends of a FIFO see registers alone; 0: it passes through
+    parameter REGISTERED = 0,  // cycles of a FIFO, there and back, beyond those printed
     parameter EXTRA = 0        // places that each FIFO has more than printed
 ) (
     input  wire clk,
@@ -101,22 +102,25 @@ def _place(firsts: list[int], number: int) -> tuple[int, int]:
 
 def _body(circuit: Circuit) -> Iterator[str]:
     signals = _Signals(circuit)
+    groups = _groups(circuit.fifos, signals)
     yield "    genvar i;"
-    for label, family in zip(signals.labels, circuit.families, strict=False):
-        yield from _tasks(label, family)
+    yield f"    localparam HOP = {circuit.hop_cycles} + REGISTERED;  // cycles through a FIFO, there and back"
+    parts = len(circuit.families) + len(groups)
+    if parts:
+        yield f"    wire [{parts - 1}:0] moving;"
+    for number, (label, family) in enumerate(zip(signals.labels, circuit.families, strict=False)):
+        yield from _tasks(number, label, family)
     memory = len(circuit.waits) - circuit.tasks
     if memory:
         yield ""
         yield "    // buffers, and the ends of the graph"
         yield f"    wire [{memory - 1}:0] memory_ended;"
-    tasks, nodes = signals.labels[:-1], signals.labels if memory else signals.labels[:-1]
+    nodes = signals.labels if memory else signals.labels[:-1]
     yield ""
-    for result, sign, words in (
-        ("moves", "|", [f"{label}_moving" for label in tasks] or [_NO]),
-        ("ended", "&", [f"{label}_ended" for label in nodes] or [_YES]),
-    ):
-        yield from _wrapped(f"assign {result} = {sign}{{{', '.join(words)}}};", "    ")
-    yield from _fifos(circuit.fifos, signals)
+    yield f"    assign moves = {'|moving' if parts else _NO};"
+    yield from _wrapped(f"assign ended = {_all([f'{label}_ended' for label in nodes])};", "    ")
+    for number, (key, ports) in enumerate(groups.items()):
+        yield from _fifos((number, len(circuit.families) + number), key, ports, signals)
     places = [signals.pull(port) for port in circuit.loads], [signals.push(port) for port in circuit.stores]
     yield from _memory(("load", "pull", "available"), places[0], signals.labels)
     yield from _memory(("store", "push", "space"), places[1], signals.labels)
@@ -128,45 +132,56 @@ def _body(circuit: Circuit) -> Iterator[str]:
 _NO, _YES = "1'b0", "1'b1"
 
 
-def _tasks(label: str, family: Family) -> Iterator[str]:
+def _tasks(number: int, label: str, family: Family) -> Iterator[str]:
     count = family.count
     yield ""
     yield f"    // tasks of {printable(family.scope)}"
-    yield f"    wire [{count - 1}:0] {label}_may_run, {label}_moving, {label}_ended;"
+    yield f"    wire [{count - 1}:0] {label}_may_run, {label}_ended;"
     ports = (("pull", "available", family.inputs), ("push", "space", family.outputs))
     for asks, answers, width in ports:
         if width:
             yield f"    wire [{width * count - 1}:0] {label}_{asks}, {label}_{answers};"
-    yield f"    for (i = 0; i < {count}; i = i + 1) begin : {label}"
-    shape = f".READS({family.reads}), .WRITES({family.writes})"
-    shape += f", .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)})"
-    yield f"        dataflow_task #({shape}) one ("
-    yield f"            .clk(clk), .reset(reset), .go(go), .may_run({label}_may_run[i]),"
+    yield f"    dataflow_tasks #(.COUNT({count}), .READS({family.reads}), .WRITES({family.writes}),"
+    yield f"        .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)})) {label} ("
+    yield f"        .clk(clk), .reset(reset), .go(go), .may_run({label}_may_run),"
     for asks, answers, width in ports:
-        bits = "i" if width == 1 else f"{width} * i +: {width}"
-        asked, answered = (f"{label}_{asks}[{bits}]", f"{label}_{answers}[{bits}]") if width else ("", _YES)
-        yield f"            .{asks}({asked}), .{answers}({answered}),"
-    yield f"            .moves({label}_moving[i]), .ended({label}_ended[i])"
-    yield "        );"
-    yield "    end"
+        asked, answered = (f"{label}_{asks}", f"{label}_{answers}") if width else ("", f"{{{count}{{{_YES}}}}}")
+        yield f"        .{asks}({asked}), .{answers}({answered}),"
+    yield f"        .moves(moving[{number}]), .ended({label}_ended)"
+    yield "    );"
 
 
-def _fifos(fifos: Iterable[Fifo], signals: _Signals) -> Iterator[str]:
-    yield ""
-    yield "    // FIFOs"
-    found = []
+_Group: TypeAlias = tuple[int, int, int]  # families of writers and of readers, and capacity of the FIFOs between
+
+
+def _groups(fifos: Iterable[Fifo], signals: _Signals) -> dict[_Group, list[tuple[int, int]]]:
+    """Return the ports of FIFOs, each in its family, that are one vector of FIFOs."""
+    groups: dict[_Group, list[tuple[int, int]]] = {}
     for fifo in fifos:
         (source, push), (target, pull) = signals.push(fifo.push), signals.pull(fifo.pull)
-        found.append(((source, target, fifo.capacity), (push, pull)))
-    for number, rows in enumerate(regular_rows(found)):
-        writer, reader = (signals.labels[family] for family in rows.key[:2])
-        place, other = rows.text(0), rows.text(1)
-        yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin : fifos_{number}"
-        yield f"        fifo #(.REGISTERED(REGISTERED), .CAPACITY({rows.key[2]} + EXTRA)) one ("
-        yield f"            .clk(clk), .reset(reset), .push({writer}_push[{place}]), .space({writer}_space[{place}]),"
-        yield f"            .pull({reader}_pull[{other}]), .available({reader}_available[{other}])"
-        yield "        );"
-        yield "    end"
+        groups.setdefault((source, target, fifo.capacity), []).append((push, pull))
+    return groups
+
+
+def _fifos(numbers: tuple[int, int], key: _Group, ports: list[tuple[int, int]], signals: _Signals) -> Iterator[str]:
+    number, moving = numbers
+    writer, reader = (signals.labels[family] for family in key[:2])
+    name = f"fifos_{number}"
+    yield ""
+    yield f"    // from {writer} to {reader}"
+    yield f"    wire [{len(ports) - 1}:0] {name}_push, {name}_space, {name}_pull, {name}_available;"
+    yield f"    fifos #(.COUNT({len(ports)}), .CAPACITY({key[2]} + EXTRA), .FORWARD(HOP), .BACKWARD(HOP)) {name} ("
+    yield f"        .clk(clk), .reset(reset), .push({name}_push), .space({name}_space),"
+    yield f"        .pull({name}_pull), .available({name}_available), .moves(moving[{moving}])"
+    yield "    );"
+    for rows in regular_rows([((), (own, *both)) for own, both in enumerate(ports)]):
+        yield from _joined(
+            rows,
+            (f"{name}_push", f"{writer}_push", 0, 1),
+            (f"{writer}_space", f"{name}_space", 1, 0),
+            (f"{name}_pull", f"{reader}_pull", 0, 2),
+            (f"{reader}_available", f"{name}_available", 2, 0),
+        )
 
 
 def _memory(words: tuple[str, str, str], places: list[tuple[int, int]], labels: list[str]) -> Iterator[str]:
@@ -176,10 +191,20 @@ def _memory(words: tuple[str, str, str], places: list[tuple[int, int]], labels: 
     if not places:
         yield f"    assign {access} = {_NO};"
     for rows in regular_rows([((family,), (mine, port)) for mine, (family, port) in enumerate(places)]):
-        bit, place, label = rows.text(0), rows.text(1), labels[rows.key[0]]
-        yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin : {access}s_{rows.first[0]}"
-        yield f"        assign {access}[{bit}] = {label}_{asks}[{place}];"
-        yield f"        assign {label}_{answers}[{place}] = {access.removesuffix('e')}able[{bit}];"
+        label = labels[rows.key[0]]
+        able = f"{access.removesuffix('e')}able"
+        yield from _joined(rows, (access, f"{label}_{asks}", 0, 1), (f"{label}_{answers}", able, 1, 0))
+
+
+def _joined(rows: RegularRows, *joints: tuple[str, str, int, int]) -> Iterator[str]:
+    """Yield assignments of bits: of which signal to which, and the numbers of their bits in the rows."""
+    is_vector = rows.are_parts(range(len(rows.first)))
+    bit = rows.part if is_vector else rows.text
+    if not is_vector:
+        yield f"    for (i = 0; i < {rows.count}; i = i + 1) begin"
+    for result, signal, place, other in joints:
+        yield f"{'' if is_vector else '    '}    assign {result}[{bit(place)}] = {signal}[{bit(other)}];"
+    if not is_vector:
         yield "    end"
 
 
@@ -204,17 +229,23 @@ def _waits(circuit: Circuit, signals: _Signals) -> Iterator[str]:
         found.append(((family, one.block, *alike), (number, *(first for *_, first in spans))))
     for rows in regular_rows(found):
         family, block, *alike = rows.key
-        awaited = [
-            signals.ended(other, width, rows.text(place))
-            for place, (other, width) in enumerate(zip(alike[::2], alike[1::2], strict=True), 1)
-        ]
-        awaited += [f"passed_{block}"] if block else []
+        spans = list(enumerate(zip(alike[::2], alike[1::2], strict=True), 1))
+        common = [place for place, _ in spans if not rows.steps[place]]
+        is_vector = rows.are_parts({0, *(place for place, _ in spans)} - {*common})
+        is_vector &= all(width == 1 or place in common for place, (_, width) in spans)
+        bit = rows.part if is_vector else rows.text
+        for_all = [signals.ended(*span, rows.text(place)) for place, span in spans if place in common]
+        for_all += [f"passed_{block}"] if block else []
+        own = [signals.ended(*span, bit(place)) for place, span in spans if place not in common]
+        if is_vector and rows.count > 1:
+            awaited = " & ".join([*own, f"{{{rows.count}{{{_all(for_all)}}}}}"] if for_all or not own else own)
+        else:
+            awaited = _all([*own, *for_all])
         label = signals.labels[family]
-        result = f"{label}_{'may_run' if family < len(circuit.families) else 'ended'}[{rows.text(0)}]"
-        is_loop = rows.count > 1
-        if is_loop:
+        result = f"{label}_{'may_run' if family < len(circuit.families) else 'ended'}[{bit(0)}]"
+        if not is_vector:
             yield f"    for (i = 0; i < {rows.count}; i = i + 1)"
-        yield from _wrapped(f"assign {result} = {_all(awaited)};", "        " if is_loop else "    ")
+        yield from _wrapped(f"assign {result} = {awaited};", "    " if is_vector else "        ")
 
 
 def _all(signals: list[str]) -> str:

@@ -129,10 +129,11 @@ def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
     source, target = dag.edge_source, dag.edge_target
     start, first, last = schedule.start, schedule.first_out, schedule.last_out
     reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
-    reject_edge(dag, streamed & (first[source] > start[target]), "starts before its input streams")
+    hop = schedule.hop_cycles
+    reject_edge(dag, streamed & (first[source] + hop > start[target]), "starts before its input streams")
     is_exact = schedule.timing.is_exact
     # Element by element a task may wait at one output when the consumer of another has all that it needs.
-    ended = first[source] + dag.edge_volume if is_exact else last[source]
+    ended = first[source] + hop + dag.edge_volume if is_exact else last[source]
     reject_edge(dag, streamed & (ended > last[target]), "ends before its input stream does")
     if not schedule.barrier:
         # A task takes its first elements one input after another, and starts with the last of them.

@@ -164,6 +164,17 @@ def with_relays(dag: CanonicalDag, relayed: Bool, inside: Int64) -> Int64:
     return frozen(np.where(relayed, dag.edge_volume, inside))
 
 
+def with_hops(dag: CanonicalDag, capacity: Int64, hop_cycles: int) -> Int64:
+    """Return the capacities of the rule, larger by what is on its way and back at full pace, shape [edges].
+
+    A place is taken again ``2 * hop_cycles`` after the write before, so that many elements keep a stream going.
+    """
+    if not hop_cycles:
+        return capacity
+    larger = np.minimum(capacity + (2 * hop_cycles - 1), np.maximum(dag.edge_volume, 1))
+    return frozen(np.where(capacity > 0, np.maximum(larger, capacity), 0))
+
+
 def relay_elements(options: ScheduleOptions) -> int:
     """Return how many elements a stream from one gang to another has at most; without demotion, else there is none."""
     return 0 if options.demote else min(RELAY_ELEMENTS, options.max_fifo or RELAY_ELEMENTS)

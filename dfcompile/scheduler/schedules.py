@@ -49,6 +49,8 @@ class Schedule(Struct, frozen=True, eq=False):
         streamed: whether the edge is an on-chip FIFO, shape [edges].
         fifo_capacity: elements that the FIFO of a streamed edge holds, 0 for the others, shape [edges].
         makespan_cycles: when the last node ends.
+        hop_cycles: from the write of an element to a FIFO until it can be read, and from its read until its place can
+            be taken: of the machine.
     """
 
     pes: int
@@ -63,6 +65,7 @@ class Schedule(Struct, frozen=True, eq=False):
     streamed: Bool
     fifo_capacity: Int64
     makespan_cycles: int
+    hop_cycles: int = 0
 
     @property
     def blocks_count(self) -> int:

@@ -12,7 +12,13 @@ from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.options import Effort, Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.fifo import fifo_capacities, is_no_better_than_memory, relay_elements, with_relays
+from dfcompile.scheduler.fifo import (
+    fifo_capacities,
+    is_no_better_than_memory,
+    relay_elements,
+    with_hops,
+    with_relays,
+)
 from dfcompile.scheduler.gangs import Gangs, Placing, gang_sequence, gangs_of, place, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
@@ -63,7 +69,7 @@ class Plan(Struct, frozen=True, eq=False):
 
     def gangs(self, streamed: Bool) -> Gangs:
         """Return the gangs of the blocks; without demotion they may stream to each other."""
-        gangs = gangs_of(self.dag, self.blocks, streamed, relay_elements(self.options))
+        gangs = gangs_of(self.dag, self.blocks, streamed, relay_elements(self.options), self.options.hop_cycles)
         return replace(gangs, relayed=gangs.relayed & self._may_stream)
 
     @property
@@ -104,7 +110,7 @@ class Plan(Struct, frozen=True, eq=False):
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""
         peak = peak_volumes(self.dag, streamed)
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
-        return fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True)
+        return with_hops(self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hop_cycles)
 
     def _sized(self, streamed: Bool) -> tuple[Int64, Callable[[], Schedule]]:
         """Return the published capacities of FIFOs, shape [edges], and what lays the plan out with these."""
@@ -113,14 +119,15 @@ class Plan(Struct, frozen=True, eq=False):
             inside = self.rule_inside(gangs, streamed)
             return inside, lambda: self.placed(gangs, streamed, inside)
         dag, block = self.dag, self.blocks.block
-        times = steady_times(dag, self.blocks, streamed)
-        capacity = fifo_capacities(dag, block, streamed, times)
+        times = steady_times(dag, self.blocks, streamed, self.options.hop_cycles)
+        capacity = with_hops(dag, fifo_capacities(dag, block, streamed, times), self.options.hop_cycles)
         return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
         options, cycles = self.options, times.makespan_cycles
         columns = block, pe, times.start, times.first_out, times.last_out, frozen(streamed), capacity
-        return Schedule(options.pes, options.partition, self.barrier, Timing.STEADY, *columns, makespan_cycles=cycles)
+        head = options.pes, options.partition, self.barrier, Timing.STEADY
+        return Schedule(*head, *columns, makespan_cycles=cycles, hop_cycles=options.hop_cycles)
 
 
 def own_pes(dag: CanonicalDag, block: Int32) -> Int32:

@@ -100,6 +100,8 @@ def timed_schedule(
         non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
         listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
         shortest = _listed_or_gangs(dag, partitioner, options, listed)
+        if options.hop_cycles and non_streaming.makespan_cycles < shortest.schedule.makespan_cycles:
+            shortest = _large(dag, through_memory(dag, options, non_streaming), options.effort)  # hops cost more
         return replace(shortest, bound_cycles=listed.bound, non_streaming=non_streaming)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:

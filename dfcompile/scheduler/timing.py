@@ -93,12 +93,12 @@ class Times(Struct, frozen=True, eq=False):
         return int(self.last_out.max()) if len(self.last_out) else 0
 
 
-def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
+def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool, hop_cycles: int = 0) -> Times:
     """Compute the times of a gang schedule from mean streaming intervals [dematteis23, section 5.2].
 
     With b the end of the block before (barrier), over the predecessors u of v::
 
-        ST(v) = max(b, FO(u) if (u, v) is streamed else LO(u))
+        ST(v) = max(b, FO(u) + hop if (u, v) is streamed else LO(u))
         FO(v) = ST(v) + 1, for a downsampler ST(v) + 1 + ceil(s_i * (ceil(I / O) - 1))
         LO(v) = ST(v) + 1 + ceil(max(s_i * (I - 1), s_o * (O - 1)))
 
@@ -109,19 +109,25 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
         dag: the graph.
         blocks: its spatial blocks.
         streamed: which edges are streamed; none of them may touch a buffer, shape [edges].
+        hop_cycles: from the write of an element until it can be read; 0 in the literature.
 
     Raises:
         UserError: a time does not fit in 64 bits.
     """
     peak = peak_volumes(dag, streamed)
     offsets = node_offsets(dag, blocks.block, peak, streamed)
-    times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block))
+    times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block), hop_cycles)
     start, first_out, last_out = (int64_column(column) for column in times)
     return Times(start, first_out, last_out, peak)
 
 
 def node_times(
-    dag: CanonicalDag, order: Int32, offsets: tuple[Int64, Int64], streamed: Bool, waits: tuple[Int32, Int32]
+    dag: CanonicalDag,
+    order: Int32,
+    offsets: tuple[Int64, Int64],
+    streamed: Bool,
+    waits: tuple[Int32, Int32],
+    hop_cycles: int,
 ) -> tuple[list[int], list[int], list[int]]:
     """Return ST, FO and LO of each node, shape [nodes] each.
 
@@ -132,6 +138,7 @@ def node_times(
         streamed: which edges are streamed, shape [edges].
         waits: numbers of the edges along which nodes wait for one another, by target; and the block of each node, which
             waits for all blocks before it.
+        hop_cycles: from the write of an element until it can be read.
     """
     edges, block_of = waits
     parents, is_streamed = dag.edge_source[edges].tolist(), streamed[edges].tolist()
@@ -146,7 +153,7 @@ def node_times(
         begin = barrier
         for edge in range(row[node], row[node + 1]):
             parent = parents[edge]
-            ready = first_out[parent] if is_streamed[edge] else last_out[parent]
+            ready = first_out[parent] + hop_cycles if is_streamed[edge] else last_out[parent]
             if ready > begin:
                 begin = ready
         start[node] = begin

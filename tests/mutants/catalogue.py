@@ -9,6 +9,7 @@ from tests.mutants.evaluators import EVALUATORS
 from tests.mutants.expansions import EXPANSIONS
 from tests.mutants.extraction import EXTRACTION
 from tests.mutants.mutant import Mutant
+from tests.mutants.rtl import RTL
 from tests.mutants.scheduler import SCHEDULER
 from tests.mutants.sharding import SHARDING
 
@@ -20,6 +21,7 @@ MUTANTS: Mapping[str, tuple[Mutant, ...]] = {
     "expansions": EXPANSIONS,
     "sharding": SHARDING,
     "attained": ATTAINED,
+    "rtl": RTL,
 }
 
 UNIT_TESTS = "tests/unit"

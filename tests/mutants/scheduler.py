@@ -50,5 +50,5 @@ SCHEDULER = (
         "in_relay = first_out[producer]",
     ),
     Mutant("scheduler/baseline.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
-    Mutant("scheduler/simulation/stretch.py", '= "right" if hand_over else "left"', '= "left"'),
+    Mutant("scheduler/simulation/stretch.py", '= "right" if hand_over or hop_cycles else "left"', '= "left"'),
 )

@@ -22,7 +22,8 @@ def test_every_mutant_is_another_program() -> None:
     for mutant in EVERY:
         mutated, original = mutant.applied(package), (package / mutant.file).read_text()
 
-        assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(original)), mutant.name
+        if mutant.file.endswith(".py"):
+            assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(original)), mutant.name
 
 
 def test_every_mutant_has_tests() -> None:

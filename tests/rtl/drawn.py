@@ -22,6 +22,7 @@ from tests.unit.scheduler.plain_replay import replays
 Drawn = TypeVar("Drawn")
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 MOST_WORK = 1500  # cycles of all tasks of a graph: Icarus simulates some 20,000 in a second
+HOPS = (0, 0, 0, 1, 1, 2, 5)
 FIFOS: tuple[Fifos | None, ...] = (None, None, "in-flight", "rule", "minimal", 1, 2, 7)
 
 
@@ -32,7 +33,7 @@ def drawn_circuits(count: int, seed: int) -> list[NamedCircuit]:
     """
     random = Random(seed)
     wild = count // 4
-    found = [_of_replay(f"wild_{number}", *one) for number, one in enumerate(_drawn(replays(), wild, seed))]
+    found = [_of_replay(f"wild_{number}", *one) for number, one in enumerate(_drawn(replays(most_hop=3), wild, seed))]
     plain = _drawn(canonical_dags(DagShape(max_volume=40)), (count - wild) // 2, seed)
     graphs = [*plain, *(_generated(random) for _ in range(count - wild - len(plain)))]
     return [*found, *(_of_schedule(f"{dag.name}_{number}", dag, random) for number, dag in enumerate(graphs))]
@@ -50,6 +51,7 @@ def _of_schedule(name: str, dag: CanonicalDag, random: Random) -> NamedCircuit:
         random.random() < 0.2,
         barrier=random.choice((None, True, False)),
         fifos=random.choice(FIFOS),
+        hop_cycles=random.choice(HOPS),
     )
     found = Scheduling(dag).on(options)
     return scheduled_circuit(name, dag, found.schedule, ends=found.ends)

@@ -319,6 +319,7 @@ def concatenated(
         barrier=all(configuration.schedule.barrier for configuration in configurations),
         timing=Timing.EXACT,
         makespan_cycles=now,
+        hop_cycles=scheduling.hop_cycles,
         **columns,
     )
 

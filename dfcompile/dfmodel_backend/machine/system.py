@@ -2,14 +2,17 @@
 
 import math
 from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine, Network, Prices
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 
+MOST_LATENCY_CYCLES = 10**6
 UNLIMITED_GB_PER_S = 2.0**100  # no traffic takes time; finite, so that time x bandwidth is the bytes again
 
 
@@ -65,6 +68,30 @@ class Dram(Struct, frozen=True):
     power_w_per_gb_per_s: float
 
 
+class FifoKind(StrEnum):
+    """When the two ends of a FIFO see each other: in the same cycle, or through registers alone, a cycle later."""
+
+    PASS_THROUGH = "pass-through"
+    REGISTERED = "registered"
+
+
+class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
+    """The FIFOs from core to core.
+
+    Attributes:
+        fifo: their kind.
+        latency_cycles: of the link that each is on, there and back, beside what its kind takes.
+    """
+
+    fifo: FifoKind = FifoKind.PASS_THROUGH
+    latency_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
+
+    @property
+    def hop_cycles(self) -> int:
+        """Cycles from the write of an element until it can be read, and from its read until its place is free."""
+        return self.latency_cycles + (self.fifo is FifoKind.REGISTERED)
+
+
 ONE_CHIP = Network("none", ())
 
 
@@ -78,6 +105,7 @@ class System(Struct, frozen=True):
     network: Network
     sources: tuple[Assumption, ...]  # where each figure comes from
     warnings: tuple[str, ...] = ()  # figures that no machine has
+    streams: OnChipStreams = OnChipStreams()
 
     @property
     def dram_gb_per_s(self) -> float:

@@ -17,7 +17,15 @@ from dfcompile.dfmodel_backend.machine.machine import Count, Dimension, Network,
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
-from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, UNLIMITED_GB_PER_S, Accelerator, Amount, Dram, System
+from dfcompile.dfmodel_backend.machine.system import (
+    ONE_CHIP,
+    UNLIMITED_GB_PER_S,
+    Accelerator,
+    Amount,
+    Dram,
+    OnChipStreams,
+    System,
+)
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.reasons import reason_of
@@ -57,10 +65,11 @@ class _System(Struct, frozen=True, forbid_unknown_fields=True):
     dram: _Dram
     chips: Count = 1
     network: Network | None = None
+    streams: OnChipStreams = OnChipStreams()
     sources: dict[str, str] = {}
 
 
-_SECTIONS = {"accelerator": _Accelerator, "dram": _Dram, "network": Network, "dimensions": Dimension}
+_SECTIONS = {"accelerator": _Accelerator, "dram": _Dram, "network": Network, "dimensions": Dimension, "streams": OnChipStreams}
 _PROBLEM = re.compile(r"(.*?)(?: - at `(key` in `)?\$(.*)`)?")  # of msgspec: what, and where
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
 _LIMIT = re.compile(r"Expected `(\w+)(?: \| null)?`(?: (\S+) ([\d.e+]+))?.*")
@@ -276,5 +285,6 @@ def _system(model: _System, file: _File) -> System:
             power_w_per_gb_per_s=dram.power_w_per_gb_per_s,
         ),
         network=model.network or ONE_CHIP,
+        streams=model.streams,
         sources=tuple(sources),
     )

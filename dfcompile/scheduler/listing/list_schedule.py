@@ -263,7 +263,8 @@ def planned_schedule(
     for column in columns:
         column.setflags(write=False)
     makespan = int(end.max(initial=0))
-    return Schedule(options.pes, options.partition, False, Timing.STEADY, *columns, makespan_cycles=makespan)  # noqa: FBT003
+    head = options.pes, options.partition, False, Timing.STEADY
+    return Schedule(*head, *columns, makespan_cycles=makespan, hop_cycles=options.hop_cycles)
 
 
 _NEARLY = 1000  # no other schedule is shorter by one part in so many

@@ -89,6 +89,8 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
         return False
     if sum(dag.work.tolist()) > MOST_WORK:
         return False
+    if options.hop_cycles and _elements(dag, dag.between_tasks) > _QUICKLY_REPLAYED_ELEMENTS:
+        return False  # planned times know nothing of hops: those of a replay count
     if is_listable_size(dag.nodes_count, _elements(dag, dag.between_tasks), options.effort):
         return True
     return dag.nodes_count <= _CHAIN_NODES and is_chain(dag)
@@ -189,8 +191,8 @@ def _shortest(
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, chain([planned], others), bound), key=lambda each: each.schedule.makespan_cycles)
     is_each_alone = len(distinct(planned.pe[dag.is_computational])) == dag.tasks_count
-    if _is_free(dag, streamed) and (is_row or is_each_alone):
-        # The replay of the first is one without any limit: nothing is earlier in any schedule.
+    if _is_free(dag, streamed) and (is_row or is_each_alone) and not options.hop_cycles:
+        # The replay of the first is one without any limit: nothing is earlier in any schedule. With hops memory may be.
         bound = max(bound, replayed.schedule.makespan_cycles)
     # FIFOs were never full in its replay: late accesses may need less.
     late = late_sizes(dag, replay_of(replayed.schedule), replayed.replay)

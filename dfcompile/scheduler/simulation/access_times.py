@@ -78,7 +78,7 @@ class _Steps:
                 if number >= len(other[edge]):
                     self._place[node], self._delay[node] = place, delay
                     return edge, woken
-                delay = max(delay, other[edge][number] - wait)
+                delay = max(delay, other[edge][number] + unit.hop_cycles - wait)
             mine[edge].append(delay + wait)
             neighbour = unit.source[edge] if is_read else unit.target[edge]
             if stuck[neighbour] == edge:

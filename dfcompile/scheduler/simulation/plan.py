@@ -13,6 +13,7 @@ from dfcompile.canonical_dag.analysis.longest_path import connected, order_from_
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation.replay import NEVER, NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.timing import streamed_components
@@ -280,7 +281,8 @@ def _sequence(
     for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
         if done < first:
             yield nodes[done:first]
-        yield _unit(nodes[first:end], [column[first_edge:last_edge] for column in of_edges], accesses, inner_waits)
+        own = [column[first_edge:last_edge] for column in of_edges]
+        yield replace(_unit(nodes[first:end], own, accesses, inner_waits), hop_cycles=replay.hop_cycles)
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]

@@ -25,6 +25,7 @@ class Replay(Struct, frozen=True, eq=False):
             Not read for other edges, shape [edges].
         block: spatial block of each node; without ``barrier`` no time depends on it, shape [nodes].
         barrier: whether no node of a block starts before all nodes of the blocks before it have ended.
+        hop_cycles: from the write of an element until it can be read, and from its read until its place can be taken.
     """
 
     pe: Int32
@@ -33,6 +34,7 @@ class Replay(Struct, frozen=True, eq=False):
     fifo_capacity: Int64
     block: Int32
     barrier: bool = False
+    hop_cycles: int = 0
 
     def unlimited(self, dag: CanonicalDag) -> "Replay":
         """Return the same with FIFOs that are never full."""

@@ -143,7 +143,7 @@ def settled_replay(dag: CanonicalDag, schedule: Schedule) -> Simulation | None:
 def with_times_of(dag: CanonicalDag, schedule: Schedule, replay: Simulation) -> Schedule:
     """Return a schedule with the times of a replay that ended."""
     start = np.where(dag.is_computational, replay.start, np.minimum(replay.start, replay.end))
-    first_out = first_outputs(dag, schedule.streamed, start, replay.end)
+    first_out = first_outputs(dag, schedule.streamed, start, replay.end, schedule.hop_cycles)
     return replace(
         schedule,
         timing=Timing.EXACT,
@@ -154,21 +154,21 @@ def with_times_of(dag: CanonicalDag, schedule: Schedule, replay: Simulation) -> 
     )
 
 
-def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64) -> Int64:
+def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64, hop_cycles: int) -> Int64:
     """Return when each node hands on its first element, shape [nodes].
 
     That is the latest time that its readers and its own last element allow: nothing else depends on it.
     """
     first_out = np.where(dag.is_computational, end - np.maximum(dag.volume_out - 1, 0), end)
     edges = np.flatnonzero(streamed)
-    np.minimum.at(first_out, dag.edge_source[edges], start[dag.edge_target[edges]])
+    np.minimum.at(first_out, dag.edge_source[edges], start[dag.edge_target[edges]] - hop_cycles)
     return first_out
 
 
 def replay_of(schedule: Schedule) -> Replay:
     """Return what of a schedule the simulator replays."""
     on_chip = schedule.streamed, schedule.fifo_capacity
-    return Replay(schedule.pe, schedule.start, *on_chip, schedule.block, schedule.barrier)
+    return Replay(schedule.pe, schedule.start, *on_chip, schedule.block, schedule.barrier, schedule.hop_cycles)
 
 
 class MakespanProbe:

@@ -110,6 +110,7 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
         target: reading node of each edge; a node reads its edges in their order.
         capacity: elements that the FIFO of each edge holds.
         waits: nodes of the unit that must have ended before each node starts.
+        hop_cycles: of every FIFO, see `Replay`.
     """
 
     nodes: tuple[int, ...]
@@ -120,6 +121,7 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
     target: tuple[int, ...]
     capacity: tuple[int, ...]
     waits: tuple[tuple[int, ...], ...]
+    hop_cycles: int = 0
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
@@ -144,7 +146,7 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
     @property
     def shape(self) -> Hashable:
         """What its times depend on, whichever nodes and edges of the graph it has."""
-        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits
+        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits, self.hop_cycles
 
     @property
     def whole(self) -> tuple[Place, ...]:
@@ -238,12 +240,15 @@ class Stretch(Struct, eq=False):
         return self.gets[edge][self.past[edge] :]
 
     def arrivals(self, edge: int) -> Int64:
-        """Times at which the elements read in the stretch were written (a view), shape [elements]."""
-        return self.sent[edge][: len(self.gets[edge]) - self.past[edge]]
+        """Times from which the elements read in the stretch can be read (may be a view), shape [elements]."""
+        return self._hopped(self.sent[edge][: len(self.gets[edge]) - self.past[edge]])
 
     def frees(self, edge: int) -> Int64:
-        """Times at which a bounded FIFO frees the place for each write (a view), shape [elements]."""
-        return self.gets[edge][self.pending[edge] : len(self.sent[edge])]
+        """Times from which a bounded FIFO has the place for each write (may be a view), shape [elements]."""
+        return self._hopped(self.gets[edge][self.pending[edge] : len(self.sent[edge])])
+
+    def _hopped(self, times: Int64) -> Int64:
+        return times + self.unit.hop_cycles if self.unit.hop_cycles else times
 
     def first_start(self, node: int) -> int:
         """Return when a node has read its first element of every streamed input, ``NEVER`` if not in this stretch."""
@@ -289,17 +294,18 @@ class PeakMeter:
         peak: the capacity that suffices so far; 0 without traffic.
     """
 
-    def __init__(self, capacity: int, *, hand_over: bool) -> None:
+    def __init__(self, capacity: int, hop_cycles: int = 0, *, hand_over: bool) -> None:
         """Begin with an empty FIFO.
 
         Args:
             capacity: of the FIFO.
+            hop_cycles: of the FIFO.
             hand_over: whether an element that is read in an instant may leave its place to one written in that
                 instant. Not so where tasks also wait for the end of one another: the read might await that write.
         """
         self.peak = 0
-        self._capacity = capacity
-        self._side: Literal["left", "right"] = "right" if hand_over else "left"
+        self._capacity, self._hop_cycles = capacity, hop_cycles
+        self._side: Literal["left", "right"] = "right" if hand_over or hop_cycles else "left"
         self._puts, self._reads = _NOTHING, _NOTHING  # those still needed
         self._ahead = 0  # of writes that have been looked at before reads that no other write can wait for
         self._left_out = 0
@@ -310,7 +316,7 @@ class PeakMeter:
         if self._capacity == 1:
             return
         puts = np.concatenate([self._puts, puts - self._left_out])
-        reads = np.concatenate([self._reads, reads - self._left_out])
+        reads = np.concatenate([self._reads, reads + (self._hop_cycles - self._left_out)])  # when places are there
         known = len(reads) - self._ahead
         self._puts = puts[known:].copy()
         free = np.searchsorted(reads, puts[:known], side=self._side)  # so many have been read by then
@@ -331,7 +337,7 @@ class PeakMeter:
         writing, reading = cycles
         kept = repetitions
         if writing == reading:
-            lag = int(reads[-1] - puts[0])
+            lag = int(reads[-1] - puts[0]) + self._hop_cycles
             kept = min(kept, 3 + lag // writing)
         repetition = np.arange(kept, dtype=np.int64)[:, None]
         self.add((puts + repetition * writing).ravel(), (reads + repetition * reading).ravel())

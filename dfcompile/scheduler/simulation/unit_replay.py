@@ -65,7 +65,7 @@ def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[
     numbers, capacity = (tuple(each[edge] for edge in edges) for each in (unit.edges, unit.capacity))
     source, target = (tuple(by[ends[edge]] for edge in edges) for ends in (unit.source, unit.target))
     waits = tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes)
-    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits)
+    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits, unit.hop_cycles)
 
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
@@ -114,7 +114,7 @@ class _UnitReplay:
         self._start = [NEVER] * len(unit.nodes)
         self._stalls = ([0] * len(unit.edges), [0] * len(unit.edges))  # of readers and of writers
         hand_over = not any(unit.waits)
-        self._meters = [PeakMeter(capacity, hand_over=hand_over) for capacity in unit.capacity]
+        self._meters = [PeakMeter(capacity, unit.hop_cycles, hand_over=hand_over) for capacity in unit.capacity]
         self._busiest = max(*unit.reads, *unit.writes) // unit.rounds  # elements per round of the busiest task
         first_size = -(-_FIRST_ELEMENTS // max(self._busiest, 1))
         repeats = unit.rounds >= _FEWEST_STRETCHES * first_size

@@ -94,7 +94,8 @@ class _Replaying:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
         sequence = self._sequence(node)
         self.start[node], self.end[node] = clock, clock + sequence.cycles
-        delays = (self._arrivals(edge) - sequence.get_waits for edge in self._unit.inputs[node])
+        hop = self._unit.hop_cycles
+        delays = (self._written_to(edge) - (sequence.get_waits - hop) for edge in self._unit.inputs[node])
         rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
         if not rows:
             if self._readers[node]:
@@ -121,8 +122,9 @@ class _Replaying:
             # What a task waits for its first elements comes before its start.
             self.read_stall[edge] += stall - (first - first_before)
             before, first_before = delay, first
-            puts = self._arrivals(edge)
-            left = np.searchsorted(delay + sequence.get_waits, puts)  # so many places are free again when it is written
+            puts, hop = self._written_to(edge), self._unit.hop_cycles
+            # so many places are free again when it is written
+            left = np.searchsorted(delay + (sequence.get_waits + hop), puts, side="right" if hop else "left")
             self.peak[edge] = int((np.arange(1, len(puts) + 1) - left).max())
 
     def _sequence(self, node: int) -> AccessSequence:
@@ -136,7 +138,7 @@ class _Replaying:
                 self._sequences[key] = found
         return found
 
-    def _arrivals(self, edge: int) -> Int64:
+    def _written_to(self, edge: int) -> Int64:
         written = self._written[self._unit.source[edge]]
         assert written is not None
         return written

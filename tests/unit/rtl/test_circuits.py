@@ -120,7 +120,7 @@ def test_equal_tasks_are_a_loop_and_large_families_several() -> None:
     assert len(circuit.fifos) == made.streamed.sum()
     assert [one.capacity for one in circuit.fifos] != []
     assert len(circuit.blocks) == made.block.max() + 1
-    assert text.count("dataflow_task #") == len(circuit.families)
+    assert text.count("dataflow_tasks #") == len(circuit.families)
     assert Waits((), 0) in circuit.waits
 
 

@@ -30,7 +30,9 @@ class _Machine:
         self.replay = replay
         self.start = [NEVER] * dag.nodes_count
         self.end = [NEVER] * dag.nodes_count
-        self.held = [0] * dag.edges_count
+        # of each FIFO when its elements were written, and its places freed, that nobody has taken
+        self.held: list[list[int]] = [[] for _ in range(dag.edges_count)]
+        self.free = [[-replay.hop_cycles] * capacity for capacity in replay.fifo_capacity.tolist()]
         self.passed = [0] * dag.edges_count
         self.progress = 0
 
@@ -80,18 +82,28 @@ class _Machine:
 
     def _write(self, outputs: list[int]) -> Iterator[bool]:
         for edge in outputs:
-            while self.held[edge] == self.replay.fifo_capacity[edge]:
+            while not self._is_there(self.free[edge]):
                 yield False
-            self.held[edge] += 1
+            self.free[edge].pop(0)
+            self.held[edge].append(self.now)
             self.progress += 1
 
     def _read(self, inputs: list[int]) -> Iterator[bool]:
         for edge in inputs:
-            while not self.held[edge]:
+            while not self._is_there(self.held[edge]):
                 yield False
-            self.held[edge] -= 1
+            self.held[edge].pop(0)
+            self.free[edge].append(self.now)
             self.passed[edge] += 1
             self.progress += 1
+
+    def _is_there(self, since: list[int]) -> bool:
+        return bool(since) and since[0] + self.replay.hop_cycles <= self.now
+
+    def is_on_its_way(self) -> bool:
+        """Whether an element or a place will be there in a later cycle."""
+        last = self.now - self.replay.hop_cycles
+        return any(times and times[-1] > last for times in (*self.held, *self.free))
 
     def _now(self, column: list[int], node: int) -> None:
         column[node] = self.now
@@ -114,7 +126,7 @@ def plain_replay(dag: CanonicalDag, replay: Replay) -> PlainTimes:
                 elif passes:
                     asleep.add(node)
                     machine.progress += 1
-        if lives and not asleep:
+        if lives and not asleep and not machine.is_on_its_way():
             break
         asleep.clear()
         machine.now += 1
@@ -130,6 +142,7 @@ def replays(
     buffers: bool = True,
     all_streamed: bool = False,
     most_capacity: int = 4,
+    most_hop: int = 0,
 ) -> tuple[CanonicalDag, Replay]:
     """Random canonical DAGs with random FIFOs, placements, orders and barriers, sensible or not."""
     dag = draw(canonical_dags(DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers)))
@@ -148,5 +161,6 @@ def replays(
         fifo_capacity=np.array(capacity, dtype=np.int64),
         block=block.astype(np.int32),
         barrier=draw(st.integers(0, 3)) == 0,
+        hop_cycles=draw(st.integers(0, most_hop)) if most_hop else 0,
     )
     return dag, replay

@@ -1,0 +1,90 @@
+// COUNT canonical tasks of one shape. Each reads READS times, one element of each of its INPUTS, and writes WRITES times,
+// one element to each of its OUTPUTS. Write j takes place when ceil(j * READS / WRITES) reads have.
+//
+// In a cycle a task writes if a write is due, one output after the other; then, unless more writes are due, it reads, one
+// input after the other. An access that is not possible holds up those behind it; those before it are not repeated.
+//
+// The handshakes of a cycle rise from 0 while go is up and no register that they depend on changes; clk rises, and
+// takes what they have come to; go falls, and they with it; clk falls, and the registers change. So tasks that wait for
+// each other in a circle rest, though signals lead around it.
+//
+// Signals of streams come stream by stream: bit k * COUNT + t is of stream k of task t.
+module dataflow_tasks #(
+    parameter COUNT = 1,
+    parameter READS = 1,
+    parameter WRITES = 1,
+    parameter INPUTS = 1,
+    parameter OUTPUTS = 1
+) (
+    input  wire                     clk,
+    input  wire                     reset,
+    input  wire                     go,         // the cycle is being evaluated
+    input  wire [COUNT-1:0]         may_run,    // all that the task waits for has ended
+    output reg  [COUNT*INPUTS-1:0]  pull,       // wants the next element
+    input  wire [COUNT*INPUTS-1:0]  available,  // which is there
+    output reg  [COUNT*OUTPUTS-1:0] push,       // has the next element
+    input  wire [COUNT*OUTPUTS-1:0] space,      // for which there is a place
+    output wire                     moves,      // something moves
+    output wire [COUNT-1:0]         ended       // the last write takes place, or has
+);
+    /* verilator no_inline_module */
+
+    (* mem2reg *) reg [$clog2(READS+1)-1:0]        unread[0:COUNT-1];  // reads to come
+    (* mem2reg *) reg [$clog2(READS+WRITES+1)-1:0] credit[0:COUNT-1];  // reads so far * WRITES - writes so far * READS
+    reg [COUNT-1:0]         has_unread, is_due, is_one;  // reads are to come; a write is due; no more than one
+    reg [COUNT*INPUTS-1:0]  got;                         // inputs of the next read
+    reg [COUNT*OUTPUTS-1:0] sent;                        // outputs of the next write
+
+    reg [COUNT-1:0] writing, reading;  // all outputs so far, all inputs so far; at the end all of them
+    integer k;
+    always @* begin
+        writing = {COUNT{go}} & is_due;
+        for (k = 0; k < OUTPUTS; k = k + 1) begin
+            push[k * COUNT +: COUNT] = writing & ~sent[k * COUNT +: COUNT];
+            writing = writing & (sent[k * COUNT +: COUNT] | space[k * COUNT +: COUNT]);
+        end
+        reading = {COUNT{go}} & may_run & has_unread & (~is_due | (is_one & writing));
+        for (k = 0; k < INPUTS; k = k + 1) begin
+            pull[k * COUNT +: COUNT] = reading & ~got[k * COUNT +: COUNT];
+            reading = reading & (got[k * COUNT +: COUNT] | available[k * COUNT +: COUNT]);
+        end
+    end
+    assign moves = |(push & space) | |(pull & available);
+    assign ended = ~has_unread & (~is_due | (is_one & writing));
+
+    reg [COUNT-1:0]         has_read, has_written;  // in this cycle
+    reg [COUNT*INPUTS-1:0]  now_got;
+    reg [COUNT*OUTPUTS-1:0] now_sent;
+    always @(posedge clk) begin
+        has_read <= reading;
+        has_written <= writing;
+        now_got <= got | (pull & available);
+        now_sent <= sent | (push & space);
+    end
+
+    integer t;
+    always @(negedge clk)
+        if (reset) begin
+            has_unread <= {COUNT{1'b1}};
+            is_due <= 0;
+            is_one <= 0;
+            got <= 0;
+            sent <= 0;
+            for (t = 0; t < COUNT; t = t + 1) begin
+                unread[t] = READS;
+                credit[t] = 0;
+            end
+        end else begin
+            got <= now_got & ~{INPUTS{has_read}};
+            sent <= now_sent & ~{OUTPUTS{has_written}};
+            if (|(has_read | has_written))
+                for (t = 0; t < COUNT; t = t + 1)
+                    if (has_read[t] | has_written[t]) begin
+                        credit[t] = credit[t] + (has_read[t] ? WRITES : 0) - (has_written[t] ? READS : 0);
+                        unread[t] = unread[t] - has_read[t];
+                        is_due[t] <= credit[t] >= READS;
+                        is_one[t] <= credit[t] - READS < READS;
+                        has_unread[t] <= unread[t] != 0;
+                    end
+        end
+endmodule

@@ -1,0 +1,29 @@
+"""Mutants of the circuits: tasks and FIFOs in SystemVerilog, and what joins them."""
+
+from tests.mutants.mutant import Mutant
+
+_TASKS, _FIFOS = "rtl/parts/dataflow_tasks.sv", "rtl/parts/fifos.sv"
+_CIRCUIT, _TOP, _ROWS = "rtl/circuit.py", "rtl/top_module.py", "rtl/regular_rows.py"
+
+RTL = (
+    Mutant(_TASKS, "is_due[t] <= credit[t] >= READS;", "is_due[t] <= credit[t] > READS;"),
+    Mutant(_TASKS, "credit[t] - READS < READS", "credit[t] - READS <= READS"),
+    Mutant(_TASKS, "assign moves = |(push & space) | |(pull & available);", "assign moves = |(push & space);"),
+    Mutant(_TASKS, "has_unread & (~is_due | (is_one & writing));\n        for", "has_unread & ~is_due;\n        for"),
+    Mutant(_TASKS, "has_unread & (~is_due | (is_one & writing));\n\n", "has_unread & ~is_due;\n\n"),
+    Mutant(_TASKS, "reading & ~got[k * COUNT +: COUNT];", "reading;"),
+    Mutant(_TASKS, "writing & ~sent[k * COUNT +: COUNT];", "writing;"),
+    Mutant(_FIFOS, "BACKWARD ? ~is_full : ~is_full | pull", "~is_full"),
+    Mutant(_FIFOS, "FORWARD ? ~is_empty : ~is_empty | push", "~is_empty"),
+    Mutant(_FIFOS, "elements[(FORWARD - 2) * COUNT", "elements[(FORWARD - 1) * COUNT"),
+    Mutant(_FIFOS, "places[(BACKWARD - 2) * COUNT", "places[(BACKWARD - 1) * COUNT"),
+    Mutant(_FIFOS, "FORWARD > 1 && |(elements << 2 * COUNT)", "0"),
+    Mutant(_FIFOS, "free[t] = CAPACITY;", "free[t] = CAPACITY > 1 ? CAPACITY - 1 : 1;"),
+    Mutant(_CIRCUIT, "            awaited |= {previous[node]} - {NO_NODE}\n", ""),
+    Mutant(_CIRCUIT, "if block[other] >= block[node]}", "if block[other] > block[node]}"),
+    Mutant(_CIRCUIT, "block[node] if replay.barrier else 0", "0"),
+    Mutant(_CIRCUIT, "hop_cycles=replay.hop_cycles", "hop_cycles=min(replay.hop_cycles, 1)"),
+    Mutant(_TOP, "CAPACITY({key[2]} + EXTRA)", "CAPACITY({key[2] + 1} + EXTRA)"),
+    Mutant(_TOP, 'f"&{{', 'f"|{{'),
+    Mutant(_ROWS, "self.steps[place] == 1 for", "self.steps[place] >= 1 for"),
+)

@@ -1,0 +1,161 @@
+"""FIFOs through which elements and places take cycles: all that a schedule says follows the machine."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import dfcompile as df
+from dfcompile.api.schedule_dag import schedule as schedules_of
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.errors import UserError, VerificationError
+from dfcompile.generators.canonical_dags import chain
+from dfcompile.options import Fifos, Timing
+from dfcompile.records import replace
+from dfcompile.scheduler import ScheduleOptions, check, schedule
+from dfcompile.scheduler.checked_schedule import Scheduling
+from dfcompile.scheduler.fifo import minimal_fifo_sizes
+from dfcompile.scheduler.recomputation import recompute_times
+from dfcompile.scheduler.simulation import NEVER, simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
+from tests.examples import examples
+from tests.strategies import DagShape, canonical_dags
+from tests.unit.scheduler.brute_force import shortest_makespan
+from tests.unit.scheduler.plain_replay import plain_replay
+from tests.unit.scheduler.streams import all_streamed, stream_graph
+
+PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
+FIFOS: tuple[Fifos | None, ...] = (None, "in-flight", "rule", "minimal", 1, 3)
+
+
+@examples(80)
+@given(
+    canonical_dags(DagShape(max_volume=16)),
+    st.builds(
+        ScheduleOptions,
+        st.integers(1, 6),
+        st.sampled_from(PARTITIONS),
+        barrier=st.sampled_from((None, True, False)),
+        fifos=st.sampled_from(FIFOS),
+        hop_cycles=st.integers(1, 4),
+    ),
+)
+def test_schedules_take_what_a_plain_replay_takes_cycle_by_cycle(dag: CanonicalDag, options: ScheduleOptions) -> None:
+    found = Scheduling(dag).on(options)
+    plain = plain_replay(dag, replay_of(found.schedule))
+
+    assert found.schedule.hop_cycles == options.hop_cycles
+    assert found.ends == (NEVER not in plain.end)
+    if found.ends:
+        assert found.schedule.last_out.tolist() == plain.end
+        assert found.schedule.makespan_cycles >= found.figures.lower_bound_cycles
+
+
+@examples(40)
+@given(canonical_dags(DagShape(max_volume=12)), st.integers(1, 5), st.sampled_from(PARTITIONS), st.integers(1, 4))
+def test_fifos_in_flight_throttle_nothing_and_minimal_ones_cannot_be_lowered(
+    dag: CanonicalDag, pes: int, partition: str, hop: int
+) -> None:
+    options = ScheduleOptions(pes, partition, fifos="in-flight", hop_cycles=hop)
+    in_flight = schedule(dag, options)
+    replay = replay_of(in_flight)
+
+    assert simulate(dag, replay.unlimited(dag)).makespan_cycles == in_flight.makespan_cycles
+    sizes = minimal_fifo_sizes(dag, replay)
+    for edge in np.flatnonzero(sizes > 1).tolist():
+        lower = sizes.copy()
+        lower[edge] -= 1
+        less = simulate(dag, replace(replay, fifo_capacity=lower))
+        assert less.deadlock or less.makespan_cycles > in_flight.makespan_cycles
+
+
+@examples(25)
+@given(canonical_dags(DagShape(max_scopes=3, max_members=2, max_volume=5)), st.integers(1, 3), st.integers(1, 3))
+def test_bounds_are_never_above_brute_force(dag: CanonicalDag, pes: int, hop: int) -> None:
+    assume(dag.tasks_count <= 4 and dag.between_tasks.sum() <= 4)
+    options = ScheduleOptions(pes, hop_cycles=hop)
+
+    assert Scheduling(dag).on(options).figures.lower_bound_cycles <= shortest_makespan(dag, pes, hop)
+
+
+@examples(30)
+@given(canonical_dags(DagShape(max_volume=16)), st.integers(1, 6), st.sampled_from(PARTITIONS), st.integers(1, 4))
+def test_steady_times_are_those_of_their_equations(dag: CanonicalDag, pes: int, partition: str, hop: int) -> None:
+    for barrier in (True, False):
+        options = ScheduleOptions(pes, partition, barrier=barrier, timing=Timing.STEADY, hop_cycles=hop)
+        found = schedule(dag, options)
+        check(dag, found)
+        recompute_times(dag, found)
+
+
+def test_each_fifo_on_a_path_takes_its_cycles_once() -> None:
+    dag = chain(6, 32, 1)
+    taken = [schedule(dag, ScheduleOptions(6, "sb-rlx", hop_cycles=hop)).makespan_cycles for hop in range(4)]
+    steady = [
+        schedule(dag, ScheduleOptions(6, "sb-rlx", timing=Timing.STEADY, hop_cycles=hop)).makespan_cycles
+        for hop in range(4)
+    ]
+
+    streams = int(dag.between_tasks.sum())
+    assert np.diff(taken).tolist() == [streams] * 3
+    assert np.diff(steady).tolist() == [streams] * 3
+
+
+def test_a_fifo_holds_what_is_on_its_way_there_and_back() -> None:
+    dag = stream_graph([("in", "a", 64), ("a", "b", 64), ("b", "out", 64)])
+
+    def takes(capacity: int, hop: int) -> int:
+        return simulate(dag, replace(all_streamed(dag, capacity), hop_cycles=hop)).makespan_cycles
+
+    assert [takes(1, 0), takes(1, 1), takes(2, 1), takes(3, 2), takes(4, 2)] == [65, 129, 66, 88, 67]
+
+
+def test_nothing_streams_where_hops_cost_more() -> None:
+    dag = stream_graph([("in", "a", 1), ("a", "b", 1), ("b", "c", 1), ("c", "out", 1)])
+    found = schedule(dag, ScheduleOptions(4, "best", hop_cycles=5))
+
+    assert found.makespan_cycles == 3
+    assert not found.streamed.any()
+
+
+def test_the_checker_rejects_an_element_that_is_there_too_early() -> None:
+    dag = chain(2, 8, 1)
+    made = schedule(dag, ScheduleOptions(2, "sb-rlx"))
+
+    with pytest.raises(VerificationError, match="starts before its input streams"):
+        check(dag, replace(made, hop_cycles=1))
+
+
+def test_the_machine_says_what_its_fifos_are(tmp_path: Path) -> None:
+    dag = chain(4, 32, 1)
+    elastic = Path(df.__file__).parent / "dfmodel_backend/machine/systems/elastic.yaml"
+    slow = tmp_path / "slow.yaml"
+    slow.write_text(elastic.read_text().replace("latency_cycles: 1", "latency_cycles: 4"))
+    runs = [schedules_of(dag, pes="4", partition="sb-rlx", system=system) for system in (None, "elastic", str(slow))]
+
+    assert [run.schedules[0].schedule.hop_cycles for run in runs] == [0, 2, 5]
+    said = [[one.value for one in run.report.assumptions if one.name == "FIFOs"] for run in runs]
+    assert said == [
+        ["pass through: read in the cycle of the write, and refilled in that of the read"],
+        ["an element is there 2 cycles after its write, and its place 2 cycles after its read"],
+        ["an element is there 5 cycles after its write, and its place 5 cycles after its read"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("fifo: registered", "fifo: rigid", "key 'streams.fifo': found 'rigid' against"),
+        ("latency_cycles: 1", "latency_cycles: -1", "key 'streams.latency_cycles': found -1 against a whole number of"),
+        ("latency_cycles: 1", "latency: 1", r"unknown key 'streams.latency' \(did you mean 'latency_cycles'\?\)"),
+    ],
+)
+def test_wrong_streams_of_a_system_file_are_one_line(tmp_path: Path, key: str, value: str, message: str) -> None:
+    elastic = Path(df.__file__).parent / "dfmodel_backend/machine/systems/elastic.yaml"
+    file = tmp_path / "wrong.yaml"
+    file.write_text(elastic.read_text().replace(key, value))
+
+    with pytest.raises(UserError, match=message):
+        schedules_of(chain(2, 4, 1), pes="2", system=str(file))
