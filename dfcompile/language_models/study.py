@@ -207,6 +207,7 @@ def study_of(request: Request) -> Study:
     held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
     how = *_counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
     cases = (Case(model, batch, held, precision, request.choices, *how) for batch in counted(request.batches))
+    steps = tuple(_step(request, case, calibration) for case in cases)
     return Study(
         request=request,
         model=model,
@@ -215,8 +216,8 @@ def study_of(request: Request) -> Study:
         device=device,
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
-        steps=tuple(_step(request, case, calibration) for case in cases),
-        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration)),
+        steps=steps,
+        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration, steps)),
         warnings=warnings,
     )
 
@@ -292,7 +293,9 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
     return found
 
 
-def _notes(request: Request, device: Device, calibration: Calibration | None) -> Iterator[str]:
+def _notes(
+    request: Request, device: Device, calibration: Calibration | None, steps: tuple[StepStudy, ...]
+) -> Iterator[str]:
     yield from (note for batch in request.batches for note in batch.notes)
     yield "rotations, norms of queries and keys, and the last norm are part of the products beside them"
     yield "experts: routing is independent from token to token; weights are those of the expected number of experts"
@@ -301,6 +304,9 @@ def _notes(request: Request, device: Device, calibration: Calibration | None) ->
         yield f"time per output token: {OTHER_PREFILLS} (--chunked counts steps with a piece of a prompt)"
     if calibration is not None:
         yield f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}"
+        kernels = (one.kernel for step in steps for one in step.deployment.kernels.kernels)
+        if left := calibration.not_measured(kernels):
+            yield f"roofline, for {calibration.name} has no measurements: {', '.join(left)}"
     if not device.capacity_bytes:
         yield f"system {device.name}: its memory's capacity is not known: nothing was checked against it"
     if request.options.allow_oversubscribed:

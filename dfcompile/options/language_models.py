@@ -81,7 +81,7 @@ class LanguageOptions:
         more="See [times](llm-explained.md#times).",
         read=file_or_name,
         default="",
-        metavar="a100|h100|FILE",
+        metavar="a100|h100|DEVICE-FRAMEWORK|FILE",
     )
     dtype: str = counting(
         "Number formats of weights (w), activations (a) and cache (kv), instead of the configuration's.",
