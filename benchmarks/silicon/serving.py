@@ -1,9 +1,9 @@
 """Served language models on H100 and H200: time per output token and to the first token, beside ours.
 
 `serving.csv` has the rows of `silicon_sample.csv` of the wheel `aiconfigurator-core` 0.12.0 (Apache-2.0) that are of
-H100 or H200, on at most 8 chips that do both prompts and answers, of models that `dfcompile llm` reads, without replicas
-of attention. No calibration has seen one of them. Where the first token takes longer than the whole answer, there were
-more users than places: how many were served at once such a row does not say.
+H100 or H200, on at most 8 chips that do both prompts and answers, of models that `dfcompile llm` reads, without
+replicas of attention. No calibration has seen one of them. Where the first token takes longer than the whole answer
+there were more users than places: how many were served at once such a row does not say.
 """
 
 import csv

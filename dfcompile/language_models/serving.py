@@ -9,10 +9,10 @@ and stay together. Between the first and the last token of a user the prompts of
   of a step of decodes alone. Users who began at once also come back at once: all groups are read before anybody goes
   on, so that a user waits for half of them before the first token, and for half of them after it.
 * mixed: a step has ``chunk`` tokens at most, one of each who decodes and pieces of prompts. A group takes s steps.
-  While ``groups s <= s + answer - 1``, pieces never meet: ``tpot = d + (groups - 1) s (m - d) / (answer - 1)``, where m
-  is the time of a mixed step. Beyond that steps are filled: a prompt takes ``prompt / room`` of them, and if that is
-  too many as well, every step is mixed and prompts queue: ``tpot = m``, and the first token comes when the rest of a turn
-  is over.
+  While ``groups s <= s + answer - 1``, pieces never meet: ``tpot = d + (groups - 1) s (m - d) / (answer - 1)``, where
+  m is the time of a mixed step. Beyond that steps are filled: a prompt takes ``prompt / room`` of them, and if that
+  is too many as well, every step is mixed and prompts queue: ``tpot = m``, and the first token comes when the rest of
+  a turn is over.
 """
 
 import math
