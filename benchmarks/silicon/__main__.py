@@ -3,11 +3,11 @@
 import sys
 
 from benchmarks.measurement import ROOT
-from benchmarks.silicon import serving
+from benchmarks.silicon import chips, serving
 
 PAGE = ROOT / "docs" / "silicon.md"
 BEGIN, END = "<!-- {}: written by python -m benchmarks.silicon -->", "<!-- end -->"
-PARTS = {"serving": serving.page}
+PARTS = {"serving": serving.page, "chips": chips.page}
 
 
 def main() -> int:
