@@ -135,7 +135,8 @@ def plans(case: Case, demand: Demand, chips: Sequence[int]) -> tuple[Plan, ...]:
     if found:
         return pareto(found)
     if least < math.inf:
-        limits = f"--ttft {demand.ttft_s * 1e3:g}ms --tpot {demand.tpot_s * 1e3:g}ms"
+        asked = {"--ttft": demand.ttft_s, "--tpot": demand.tpot_s}
+        limits = " ".join(f"{name} {limit * 1e3:g}ms" for name, limit in asked.items() if limit < math.inf)
         raise InfeasibleError(f"{limits}: found {least * 1e3:.1f} ms per token at least for {demand.users} users")
     raise nearest or InfeasibleError("degrees: found none for so many chips")
 

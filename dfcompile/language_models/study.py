@@ -205,7 +205,7 @@ def study_of(request: Request) -> Study:
     _check(model, device, request)
     calibration = find_calibration(asked.efficiency) if asked.efficiency else None
     held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
-    how = *_counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
+    how = *counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
     cases = (Case(model, batch, held, precision, request.choices, *how) for batch in counted(request.batches))
     steps = tuple(_step(request, case, calibration) for case in cases)
     return Study(
@@ -242,7 +242,7 @@ def _check(model: Model, device: Device, request: Request) -> None:
         raise UserError(f"--offload: found no offload.bandwidth of system {device.name!r}")
 
 
-def _counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, AllReduce | None]:
+def counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, AllReduce | None]:
     """Return how kernels are timed under a way of counting, and all-reduces if they were measured."""
     if time is TimeModel.CALIBRATED:
         assert calibration is not None
@@ -284,7 +284,7 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
     """Return the time of a deployment under each way of counting; a tiling that does not fit has none."""
     found: dict[TimeModel, float] = {}
     for way in (way for way in TimeModel if way is not TimeModel.CALIBRATED or calibration is not None):
-        timer, fitted = _counting(way, calibration)
+        timer, fitted = counting(way, calibration)
         try:
             found[way] = _deployed(replace(case, timer=timer, fitted=fitted), degrees)
         except InfeasibleError:

@@ -61,6 +61,14 @@ class LanguageOptions:
         default=(),
         metavar="NEW@PAST+CONTEXTxBATCH|PROMPT:ANSWER:CHUNK",
     )
+    serve: str | None = first(
+        "Instead of single steps: plan how so many users at once are served, with prompts and answers so long.",
+        more="A table of plans: how the model is split, how prompts are read, and what users see. See "
+        "[serving plans](llm-explained.md#serving-plans).",
+        metavar="USERSxPROMPT:ANSWER",
+    )
+    ttft: str = machine("Most time to the first token, with --serve.", default="", metavar="TIME")
+    tpot: str = machine("Most time per later token, with --serve.", default="", metavar="TIME")
     chips: str = first("Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]")
     degrees: str | None = machine(
         "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "
