@@ -1,9 +1,10 @@
 """Fits efficiencies anew: ``python -m benchmarks.llm_fit MEASURED.csv --peak 312e12 --bandwidth 2.039e12``.
 
-The file has a row per measured operator: ``work`` (gemm, attn_context, attn_decode), ``flops``, ``bytes``,
-``microseconds``, and optionally ``held_out`` (1: not fitted on, but reported). Public tables of that kind are
-AIConfigurator's (Apache-2.0); the shapes of Llama-3.1-8B are to be held out, as those of the shipped parameters were.
-All-reduces have ``work`` all_reduce, ``chips`` and ``bytes``. The result is a calibration that `--efficiency` reads.
+The file has a row per measured operator: ``work`` (a class such as ``gemm`` or ``gemm fp8``), ``flops``, ``bytes``,
+``microseconds``, and optionally ``peak`` (operations per second of its format), ``launches`` (kernels that it is) and
+``held_out`` (1: not fitted on, but reported). Public tables of that kind are AIConfigurator's (Apache-2.0);
+`benchmarks.silicon.operators` makes such rows of them. All-reduces have ``work`` all_reduce, ``chips`` and ``bytes``.
+The result is a calibration that `--efficiency` reads.
 """
 
 import argparse
@@ -19,33 +20,34 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls  # type: ignore[import-untyped]
 
 Column = NDArray[np.float64]
-CLASSES = ("gemm", "attn_context", "attn_decode")
 SOFT = 0.1  # where a logarithmic error begins to count less than its square
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Operators of a class: operations, bytes and seconds of each."""
+    """Operators of a class: operations, bytes, seconds, kernels and peak rate of each."""
 
     flops: Column
     bytes: Column
     seconds: Column
+    launches: Column
+    peak: Column
 
 
-def predicted(parameters: Sequence[float] | Column, rows: Measured, peak: float, bandwidth: float) -> Column:
+def predicted(parameters: Sequence[float] | Column, rows: Measured, bandwidth: float) -> Column:
     """Return ``t0 + ((F / (ec peak))^p + (B / (em bw))^p)^(1/p)``; t0 is in microseconds."""
     compute, memory, start_us, norm = parameters
-    first, second = rows.flops / (compute * peak), rows.bytes / (memory * bandwidth)
+    first, second = rows.flops / (compute * rows.peak), rows.bytes / (memory * bandwidth)
     longest = np.maximum(np.maximum(first, second), 1e-30)
     scaled: Column = longest * ((first / longest) ** norm + (second / longest) ** norm) ** (1 / norm)
-    whole: Column = start_us * 1e-6 + scaled
+    whole: Column = start_us * 1e-6 * rows.launches + scaled
     return whole
 
 
-def fitted(rows: Measured, peak: float, bandwidth: float) -> list[float]:
+def fitted(rows: Measured, bandwidth: float) -> list[float]:
     """Return the four parameters of the least soft logarithmic error."""
     found = least_squares(
-        lambda parameters: np.log(predicted(parameters, rows, peak, bandwidth) / rows.seconds),
+        lambda parameters: np.log(predicted(parameters, rows, bandwidth) / rows.seconds),
         x0=[0.7, 0.7, 5.0, 2.0],
         bounds=([0.01, 0.01, 0.0, 1.0], [1.0, 1.0, 1000.0, 20.0]),
         loss="soft_l1",
@@ -63,39 +65,39 @@ def fitted_all_reduce(chips: Column, amounts: Column, seconds: Column) -> list[f
     return [float(f"{found[0] * 1e6:.4g}"), float(f"{found[1] * 1e6:.4g}"), float(f"{1e-9 / found[2]:.4g}")]
 
 
-def mean_error(parameters: Sequence[float], rows: Measured, peak: float, bandwidth: float) -> float:
+def mean_error(parameters: Sequence[float], rows: Measured, bandwidth: float) -> float:
     """Return the mean absolute relative error."""
-    return float(np.mean(np.abs(predicted(parameters, rows, peak, bandwidth) / rows.seconds - 1)))
+    return float(np.mean(np.abs(predicted(parameters, rows, bandwidth) / rows.seconds - 1)))
 
 
 def calibration(rows: Sequence[dict[str, str]], peak: float, bandwidth: float, source: str) -> dict[str, object]:
     """Return a calibration that has what was measured, and its error on what was held out."""
     made: dict[str, object] = {"source": source}
     errors = []
-    for work in CLASSES:
+    for work in dict.fromkeys(row["work"] for row in rows if row["work"] != "all_reduce"):
         kept = [row for row in rows if row["work"] == work and row.get("held_out", "") != "1"]
-        if not kept:
-            continue
-        parameters = fitted(measured(kept), peak, bandwidth)
+        parameters = fitted(measured(kept, peak), bandwidth)
         made[work] = parameters
         out = [row for row in rows if row["work"] == work and row.get("held_out", "") == "1"]
-        shown = mean_error(parameters, measured(out or kept), peak, bandwidth)
+        shown = mean_error(parameters, measured(out or kept, peak), bandwidth)
         errors.append(f"{work} {100 * shown:.1f} % on {len(out or kept)} rows {'held out' if out else 'fitted'}")
     reduces = [row for row in rows if row["work"] == "all_reduce"]
     if reduces:
         chips = np.array([float(row["chips"]) for row in reduces])
-        found = measured(reduces)
+        found = measured(reduces, peak)
         made["all_reduce"] = fitted_all_reduce(chips, found.bytes, found.seconds)
     made["error"] = "; ".join(errors)
     return made
 
 
-def measured(rows: Sequence[dict[str, str]]) -> Measured:
-    """Return the columns of some rows."""
+def measured(rows: Sequence[dict[str, str]], peak: float) -> Measured:
+    """Return the columns of some rows; those that say no peak rate have the one given."""
     return Measured(
         np.array([float(row["flops"] or 0) for row in rows]),
         np.array([float(row["bytes"] or 0) for row in rows]),
         np.array([float(row["microseconds"]) * 1e-6 for row in rows]),
+        np.array([float(row.get("launches") or 1) for row in rows]),
+        np.array([float(row.get("peak") or peak) for row in rows]),
     )
 
 

@@ -23,7 +23,7 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
         held += count * precision.experts.bytes_of(3 * hidden * width)
         held += precision.vectors.bytes_of(mlp.bias * count * (2 * width + hidden))
         held += precision.mlp.bytes_of(mlp.shared.parameters(hidden)) + precision.router.bytes_of(mlp.count * hidden)
-        rest += mlp.count * mlp.router_bias
+        rest += mlp.count * mlp.router_bias + mlp.shared_gate * hidden
     return held + precision.vectors.bytes_of(rest)
 
 
@@ -35,7 +35,7 @@ def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
 def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
     """Bytes of the head and of the last norm; the head may be the embedding."""
     matrix = 0 if model.tied else precision.head.bytes_of(-(-model.vocabulary // tensor) * model.hidden)
-    return matrix + precision.vectors.bytes_of(model.hidden * (1 + model.norm_biases))
+    return matrix + precision.vectors.bytes_of(model.end_parameters)
 
 
 def weight_bytes(model: Model, precision: Precision) -> int:

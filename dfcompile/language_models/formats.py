@@ -24,6 +24,11 @@ class NumberFormat(Struct, frozen=True):
     group: int = 0
     scale_bits: int = 0
 
+    @property
+    def stored_name(self) -> str:
+        """Name of what kernels read: scales of blocks have kernels of their own."""
+        return f"{self.name}_block" if self.name == "fp8" and self.group else self.name
+
     def bytes_of(self, elements: int) -> int:
         """Whole bytes that so many elements and their scales take."""
         scales = -(-elements // self.group) * self.scale_bits if self.group else 0

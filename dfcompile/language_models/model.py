@@ -47,6 +47,7 @@ class Attention(Struct, frozen=True):
     output_bias: bool = False
     norm_parameters: int = 0  # of queries and keys
     sinks: int = 0
+    gated: bool = False  # whether a gate, as wide as the results, is projected as well
 
     @property
     def grouped(self) -> int:
@@ -55,8 +56,9 @@ class Attention(Struct, frozen=True):
 
     @property
     def projected(self) -> int:
-        """Columns of queries, keys and values together."""
-        return self.heads * self.qk_dim + self.kv_heads * (self.qk_dim + self.v_dim)
+        """Columns of queries, keys and values together, and of the gate."""
+        gate = self.heads * self.v_dim * self.gated
+        return self.heads * self.qk_dim + self.kv_heads * (self.qk_dim + self.v_dim) + gate
 
     @property
     def kv_elements(self) -> int:
@@ -69,7 +71,8 @@ class Attention(Struct, frozen=True):
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases, norms and sinks."""
-        biases = self.qkv_bias * self.projected + self.output_bias * hidden
+        biased = self.projected - self.heads * self.v_dim * self.gated
+        biases = self.qkv_bias * biased + self.output_bias * hidden
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
 
 
@@ -143,6 +146,7 @@ class Experts(Struct, frozen=True):
     shared_width: int = 0  # of all shared experts together
     router_bias: bool = False
     bias: bool = False
+    shared_gate: bool = False  # of the shared experts: one column
 
     @property
     def shared(self) -> DenseMlp:
@@ -159,7 +163,8 @@ class Experts(Struct, frozen=True):
 
     def _with(self, experts: int, hidden: int) -> int:
         router, expert = self.count * (hidden + self.router_bias), DenseMlp(self.width, bias=self.bias)
-        return router + experts * expert.parameters(hidden) + self.shared.parameters(hidden)
+        shared = self.shared.parameters(hidden) + self.shared_gate * hidden
+        return router + experts * expert.parameters(hidden) + shared
 
 
 class Layer(Struct, frozen=True):
@@ -167,6 +172,8 @@ class Layer(Struct, frozen=True):
 
     Attributes:
         formats: of matrices that are stored otherwise than those of most layers.
+        norm_weights: whether its norms have weights.
+        extra_parameters: of vectors beside: norms within attention and MLP, parameters of activation functions.
     """
 
     attention: Attention | LatentAttention
@@ -174,10 +181,12 @@ class Layer(Struct, frozen=True):
     norms: int = 2
     norm_biases: bool = False
     formats: ClassFormats = ()
+    norm_weights: bool = True
+    extra_parameters: int = 0
 
     def norm_parameters(self, hidden: int) -> int:
-        """Elements of the norms before or after attention and MLP."""
-        return self.norms * hidden * (1 + self.norm_biases)
+        """Elements of the norms before or after attention and MLP, and of vectors beside."""
+        return self.norms * hidden * (self.norm_weights + self.norm_biases) + self.extra_parameters
 
 
 class LayerKind(Struct, frozen=True):
@@ -200,6 +209,8 @@ class Model(Struct, frozen=True):
         tied: whether the head is the embedding.
         positions: learned positions, 0 without.
         norm_biases: whether the last norm has biases.
+        norm_weights: whether the last norm has weights.
+        vectors: elements of further norms and biases outside of layers.
         most_context: tokens of the longest sequence; 0: not said.
         notes: what the configuration left out and what was taken for it.
     """
@@ -212,8 +223,15 @@ class Model(Struct, frozen=True):
     tied: bool
     positions: int = 0
     norm_biases: bool = False
+    norm_weights: bool = True
+    vectors: int = 0
     most_context: int = 0
     notes: tuple[str, ...] = ()
+
+    @property
+    def end_parameters(self) -> int:
+        """Elements of the last norm, and of further norms and biases outside of layers."""
+        return self.hidden * (self.norm_weights + self.norm_biases) + self.vectors
 
     @property
     def most_experts(self) -> int:

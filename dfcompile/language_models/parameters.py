@@ -50,7 +50,7 @@ def parameters_of(model: Model) -> Parameters:
     return Parameters(
         attention=sum(layer.attention.parameters(hidden) for layer in model.layers),
         mlp=mlp,
-        norms=sum(layer.norm_parameters(hidden) for layer in model.layers) + hidden * (1 + model.norm_biases),
+        norms=sum(layer.norm_parameters(hidden) for layer in model.layers) + model.end_parameters,
         embedding=embedding + positions,
         head=0 if model.tied else embedding,
         inactive=mlp - sum(layer.mlp.active_parameters(hidden) for layer in model.layers),

@@ -205,8 +205,9 @@ def study_of(request: Request) -> Study:
     _check(model, device, request)
     calibration = find_calibration(asked.efficiency) if asked.efficiency else None
     held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
-    how = *_counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
+    how = *counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
     cases = (Case(model, batch, held, precision, request.choices, *how) for batch in counted(request.batches))
+    steps = tuple(_step(request, case, calibration) for case in cases)
     return Study(
         request=request,
         model=model,
@@ -215,8 +216,8 @@ def study_of(request: Request) -> Study:
         device=device,
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
-        steps=tuple(_step(request, case, calibration) for case in cases),
-        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration)),
+        steps=steps,
+        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration, steps)),
         warnings=warnings,
     )
 
@@ -241,7 +242,7 @@ def _check(model: Model, device: Device, request: Request) -> None:
         raise UserError(f"--offload: found no offload.bandwidth of system {device.name!r}")
 
 
-def _counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, AllReduce | None]:
+def counting(time: TimeModel, calibration: Calibration | None) -> tuple[Timer, AllReduce | None]:
     """Return how kernels are timed under a way of counting, and all-reduces if they were measured."""
     if time is TimeModel.CALIBRATED:
         assert calibration is not None
@@ -283,7 +284,7 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
     """Return the time of a deployment under each way of counting; a tiling that does not fit has none."""
     found: dict[TimeModel, float] = {}
     for way in (way for way in TimeModel if way is not TimeModel.CALIBRATED or calibration is not None):
-        timer, fitted = _counting(way, calibration)
+        timer, fitted = counting(way, calibration)
         try:
             found[way] = _deployed(replace(case, timer=timer, fitted=fitted), degrees)
         except InfeasibleError:
@@ -292,7 +293,9 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
     return found
 
 
-def _notes(request: Request, device: Device, calibration: Calibration | None) -> Iterator[str]:
+def _notes(
+    request: Request, device: Device, calibration: Calibration | None, steps: tuple[StepStudy, ...]
+) -> Iterator[str]:
     yield from (note for batch in request.batches for note in batch.notes)
     yield "rotations, norms of queries and keys, and the last norm are part of the products beside them"
     yield "experts: routing is independent from token to token; weights are those of the expected number of experts"
@@ -301,6 +304,9 @@ def _notes(request: Request, device: Device, calibration: Calibration | None) ->
         yield f"time per output token: {OTHER_PREFILLS} (--chunked counts steps with a piece of a prompt)"
     if calibration is not None:
         yield f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}"
+        kernels = (one.kernel for step in steps for one in step.deployment.kernels.kernels)
+        if left := calibration.not_measured(kernels):
+            yield f"roofline, for {calibration.name} has no measurements: {', '.join(left)}"
     if not device.capacity_bytes:
         yield f"system {device.name}: its memory's capacity is not known: nothing was checked against it"
     if request.options.allow_oversubscribed:

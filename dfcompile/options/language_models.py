@@ -20,7 +20,7 @@ class LanguageOptions:
         "The model: a config.json, its folder, a name that 'dfcompile configs' lists, or OWNER/NAME if it is in the "
         "hub's cache on this machine.",
         more="Found by `HF_HOME`, or its folder `models--owner--name`; the main revision, else the newest. Families: "
-        "Llama 2 to 4, Mistral, Mixtral, Qwen 2 and 3, DeepSeek V3 and R1, Kimi K2, Gemma 2 and 3, GPT-2, gpt-oss; "
+        "80 types of `transformers`, listed in [families](llm-explained.md#families); "
         "another one is refused by name. Where a file leaves something out, the default of its class counts and "
         "stands among the assumptions.",
         read=file_or_name,
@@ -61,6 +61,14 @@ class LanguageOptions:
         default=(),
         metavar="NEW@PAST+CONTEXTxBATCH|PROMPT:ANSWER:CHUNK",
     )
+    serve: str | None = first(
+        "Instead of single steps: plan how so many users at once are served, with prompts and answers so long.",
+        more="A table of plans: how the model is split, how prompts are read, and what users see. See "
+        "[serving plans](llm-explained.md#serving-plans).",
+        metavar="USERSxPROMPT:ANSWER",
+    )
+    ttft: str = machine("Most time to the first token, with --serve.", default="", metavar="TIME")
+    tpot: str = machine("Most time per later token, with --serve.", default="", metavar="TIME")
     chips: str = first("Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]")
     degrees: str | None = machine(
         "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "
@@ -81,7 +89,7 @@ class LanguageOptions:
         more="See [times](llm-explained.md#times).",
         read=file_or_name,
         default="",
-        metavar="a100|h100|FILE",
+        metavar="a100|h100|DEVICE-FRAMEWORK|FILE",
     )
     dtype: str = counting(
         "Number formats of weights (w), activations (a) and cache (kv), instead of the configuration's.",

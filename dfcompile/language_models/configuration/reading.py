@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, parsed_json, readable_text
-from dfcompile.language_models.configuration.families import FAMILIES, Fields
+from dfcompile.language_models.configuration.families import FAMILIES
+from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.model import Model
 from dfcompile.records import replace
 

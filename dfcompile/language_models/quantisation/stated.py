@@ -62,8 +62,10 @@ class _Naming(Struct, frozen=True):
 
 
 _FUSED = ("gate_up_proj", "gate_up_proj", "down_proj")  # where all experts of a layer are one module
+_GPT2 = _Naming(("attn.c_attn", "attn.c_proj"), ("mlp.c_fc", "mlp.c_proj"), layers="transformer.h")
 _NAMINGS: Mapping[str, _Naming] = {
-    "gpt2": _Naming(("attn.c_attn", "attn.c_proj"), ("mlp.c_fc", "mlp.c_proj"), layers="transformer.h"),
+    "gpt-sw3": _GPT2,
+    "gpt2": _GPT2,
     "gpt_oss": _Naming(experts=_either(_below("mlp.experts.{}"), _below("mlp.experts", _FUSED)), router="mlp.router"),
     "llama4_text": _Naming(
         mlp=_below("feed_forward"),
@@ -76,6 +78,14 @@ _NAMINGS: Mapping[str, _Naming] = {
         router="block_sparse_moe.gate|mlp.gate",
     ),
 }
+# Families whose modules have other names than these.
+_OTHERWISE = frozenset(
+    (
+        "afmoe", "aria_text", "biogpt", "bloom", "codegen", "falcon", "glm", "glm4", "gpt_bigcode", "gpt_neox",
+        "gptj", "granitemoe", "granitemoe_swa", "granitemoeshared", "hunyuan_v1_moe", "mpt", "nanochat", "opt",
+        "persimmon", "phi", "phi3", "phimoe", "qwen2_moe", "starcoder2", "xglm",
+    )
+)  # fmt: skip
 _LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")
 
 
@@ -85,7 +95,13 @@ def modules_of(model: Model, experts: Iterable[int]) -> Iterator[Module]:
     Args:
         model: whose.
         experts: of each layer that are yielded.
+
+    Raises:
+        UserError: how the family names its modules is not known.
     """
+    if model.model_type in _OTHERWISE:
+        found = f"{model.model_type!r}, whose modules are not known by name"
+        raise UserError(f"{model.name}: quantised weights: found {found} (--dtype says the formats)")
     naming = _NAMINGS.get(model.model_type, _Naming())
     listed = sorted(experts)
     for number, layer in enumerate(model.layers):

@@ -31,11 +31,19 @@ def projection(
         act_out_bytes=activations.bytes_of(rows * batch * n),
         vector_elements=batch * k * n * precision.widens(weights),
         rate=precision.product(weights),
+        stored=weights.stored_name,
     )  # fmt: skip
 
 
 def vector_kernel(
-    name: str, shape: tuple[int, int, int], read: int, written: int, form: NumberFormat, passed: int, batch: int = 1
+    name: str,
+    shape: tuple[int, int, int],
+    read: int,
+    written: int,
+    form: NumberFormat,
+    passed: int,
+    batch: int = 1,
+    launches: int = 1,
 ) -> Kernel:
     """Return a kernel that reads, writes and passes the vector unit with so many elements of activations."""
     return Kernel(
@@ -44,6 +52,7 @@ def vector_kernel(
         act_out_bytes=form.bytes_of(written),
         vector_elements=passed,
         rate=form.name,
+        launches=launches,
     )  # fmt: skip
 
 
@@ -102,9 +111,11 @@ class _Group(Struct, frozen=True):
             of_values: what the product of values reads beside scores.
         """
         group, activations, form = self.sequences, self.precision.activations, "prefill"
-        kind, work = KernelKind.MATRIX_GROUPED, Work.PREFILL_ATTENTION
+        is_latent = isinstance(self.attention, LatentAttention)
+        kind, work = KernelKind.MATRIX_GROUPED, Work.PREFILL_LATENT if is_latent else Work.PREFILL_ATTENTION
         if group.new == 1:
-            kind, work, form = KernelKind.VECTOR_GROUPED, Work.DECODE_ATTENTION, "decode"
+            work = Work.DECODE_LATENT if is_latent else Work.DECODE_ATTENTION
+            kind, form = KernelKind.VECTOR_GROUPED, "decode"
         heads, name = self.attention.heads, f"attention_{form}"
         seen = heads * pairs(self.attention.reach, group.past, group.new, causal=self.choices.causal) * group.count
         fused = Kernel(
@@ -115,6 +126,7 @@ class _Group(Struct, frozen=True):
             kv_read_bytes=whole.kv_bytes,
             vector_elements=seen + whole.widened,
             rate=self.precision.product(self.precision.kv),
+            stored=self.precision.kv.stored_name,
         )  # fmt: skip
         if self.choices.flash:
             yield fused

@@ -61,8 +61,11 @@ class Work(StrEnum):
     """Which efficiency of a calibrated device counts."""
 
     GEMM = "gemm"
+    EXPERTS = "experts"
     PREFILL_ATTENTION = "attn_context"
     DECODE_ATTENTION = "attn_decode"
+    PREFILL_LATENT = "latent_context"
+    DECODE_LATENT = "latent_decode"
     VECTOR = "vector"
     TRANSFER = "transfer"
 
@@ -91,6 +94,8 @@ class Kernel(Struct, frozen=True):
             elements that are widened before they are multiplied; one operation each.
         rate: number format in which it multiplies.
         distinct: matrices of weights that the rows are spread over: expected experts.
+        stored: number format of the second operand: of weights, or of the cache.
+        launches: kernels that it stands for.
     """
 
     kind: KernelKind
@@ -112,6 +117,8 @@ class Kernel(Struct, frozen=True):
     vector_elements: int = 0
     rate: str = "bf16"
     distinct: float = 1.0
+    stored: str = ""
+    launches: int = 1
 
     @property
     def bytes(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Model
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, StepChoices, Work
@@ -132,6 +132,7 @@ def expert_kernels(
     for name, k, n in (("expert_gate_up", hidden, 2 * width), ("expert_down", width, hidden)):
         yield replace(
             projection(name, rows, k, n, precision, "experts"),
+            work=Work.EXPERTS,
             weight_bytes=round(touched * precision.experts.bytes_of(k * n)),
             vector_elements=round(touched * k * n) * precision.widens(precision.experts),
             distinct=max(1.0, touched),
@@ -160,7 +161,10 @@ def between_products(layer: Layer, hidden: int, tokens: int, precision: Precisio
         closed = mlp.chosen * mlp.width + mlp.shared_width
         opened = 2 * closed
     read, written = tokens * (whole + opened), tokens * (whole + closed)
-    return vector_kernel("norms_residuals_act", (tokens, 1, hidden), read, written, precision.activations, read)
+    shape, form, attention = (tokens, 1, hidden), precision.activations, layer.attention
+    # Norms with residuals, the activation function, rotations, and norms of queries and keys.
+    launches = layer.norms + 2 + bool(isinstance(attention, Attention) and attention.norm_parameters)
+    return vector_kernel("norms_residuals_act", shape, read, written, form, read, launches=launches)
 
 
 def _moved(name: str, taken: int, given: int, precision: Precision) -> Kernel:

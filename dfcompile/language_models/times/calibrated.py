@@ -1,8 +1,12 @@
-"""Times fitted on public measurements: ``t0 + ((F / (ec peak))^p + (B / (em bw))^p)^(1/p)`` per class of operators."""
+"""Times fitted on public measurements: ``t0 + ((F / (ec peak))^p + (B / (em bw))^p)^(1/p)`` per class of operators.
+
+A class is a kind of work, or a kind of work and the number format of its second operand. A kernel of a class that was
+not measured has the time of the roofline.
+"""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,10 +17,11 @@ from dfcompile.host.inputs import parsed_json, read_text
 from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel, Work
-from dfcompile.language_models.times.step_time import KernelTime, slower_of
+from dfcompile.language_models.times.step_time import KernelTime, roofline, slower_of
 
 LARGEST_BYTES = 2**20
-CLASSES = (Work.GEMM, Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
+CLASSES = tuple(work for work in Work if work is not Work.TRANSFER)
+NOT_CLASSES = ("all_reduce", "source", "error")
 _PACKAGE = "dfcompile.language_models.times"
 
 
@@ -57,23 +62,35 @@ class Calibration(Struct, frozen=True):
     source: str
     error: str
 
+    def efficiency(self, kernel: Kernel) -> Efficiency | None:
+        """Return the parameters of a kernel's class; none: it was not measured."""
+        work = Work.VECTOR if kernel.work is Work.TRANSFER else kernel.work
+        return self.classes.get(f"{work} {kernel.stored}", self.classes.get(work))
+
     def seconds(self, kernel: Kernel, device: Device) -> KernelTime:
-        """Return the time of a kernel; what only moves has the memory's efficiency of products.
+        """Return the time of a kernel; of a class that was not measured that of the roofline.
 
         Raises:
             UserError: the device has no rate for the kernel's number format.
         """
-        fitted = self.classes[kernel.work if kernel.work in self.classes else Work.GEMM]
+        fitted = self.efficiency(kernel)
+        if fitted is None:
+            return roofline(kernel, device)
         memory = kernel.bytes / (fitted.memory * device.bytes_per_s)
-        if kernel.work not in self.classes:
-            return slower_of(0.0, memory, is_async=kernel.is_async)
-        compute = kernel.macs / (fitted.compute * device.rate(kernel.rate))
+        if kernel.is_async:
+            return slower_of(0.0, memory, is_async=True)
+        compute = kernel.macs / (fitted.compute * device.rate(kernel.rate)) if kernel.macs else 0.0
         one = slower_of(compute, memory)
         longest = one.exec_s
         if longest > 0:  # divided by the longest, so that no power overflows
             scaled = (compute / longest) ** fitted.norm + (memory / longest) ** fitted.norm
             longest *= scaled ** (1 / fitted.norm)
-        return KernelTime(compute, memory, fitted.start_s + longest, one.bound)
+        return KernelTime(compute, memory, fitted.start_s * kernel.launches + longest, one.bound)
+
+    def not_measured(self, kernels: Iterable[Kernel]) -> tuple[str, ...]:
+        """Return the classes of some kernels that have the time of the roofline."""
+        names = (f"{kernel.work} {kernel.stored}".strip() for kernel in kernels if self.efficiency(kernel) is None)
+        return tuple(sorted(set(names)))
 
 
 def find_calibration(asked: str) -> Calibration:
@@ -97,15 +114,17 @@ def find_calibration(asked: str) -> Calibration:
 
 
 def _calibration(name: str, document: object, where: str) -> Calibration:
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) or not document:
         raise UserError(f"calibration {where!r}: found no keys against {', '.join(CLASSES)}")
     classes = {}
-    for word in CLASSES:
-        compute, memory, start_us, norm = found = _numbers(document, word.value, 4, where)
+    for key in (key for key in document if key not in NOT_CLASSES):
+        if key.partition(" ")[0] not in CLASSES:
+            raise UserError(f"calibration {where!r}: unknown class {key!r}{nearest(key, CLASSES)}")
+        compute, memory, start_us, norm = found = _numbers(document, key, 4, where)
         if not (0 < compute <= 1 and 0 < memory <= 1 and start_us >= 0 and norm >= 1):
             expected = "shares of at most 1, microseconds and a norm of at least 1"
-            raise UserError(f"calibration {where!r}: key {word.value!r}: found {found} against {expected}")
-        classes[word.value] = Efficiency(compute, memory, start_us * 1e-6, norm)
+            raise UserError(f"calibration {where!r}: key {key!r}: found {found} against {expected}")
+        classes[key] = Efficiency(compute, memory, start_us * 1e-6, norm)
     reduces = None
     if "all_reduce" in document:
         start_us, hop_us, gb_per_s = _numbers(document, "all_reduce", 3, where)

@@ -12,7 +12,8 @@ from dfcompile.language_models.steps.kernel import Kernel, Work
 from dfcompile.language_models.times.step_time import KernelTime, roofline, slower_of
 from dfcompile.records import replace
 
-ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
+ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION, Work.PREFILL_LATENT, Work.DECODE_LATENT)
+PRODUCTS = (Work.GEMM, Work.EXPERTS)
 MOST_SPLITS = 64  # even splits of an extent that are tried; above that powers of two
 MOST_TILES = 1_000_000  # of two ranks together; above, the proved bound alone
 _WORDS = 2**62
@@ -127,7 +128,7 @@ def product_of(kernel: Kernel) -> Product:
 
 def is_plain_product(kernel: Kernel) -> bool:
     """Whether a kernel multiplies with weights, and its activations are not fused away."""
-    return kernel.work is Work.GEMM and kernel.act_in_bytes > 0 and kernel.act_out_bytes > 0 and kernel.weight_bytes > 0
+    return kernel.work in PRODUCTS and kernel.act_in_bytes > 0 and kernel.act_out_bytes > 0 and kernel.weight_bytes > 0
 
 
 def tiled(kernel: Kernel, device: Device) -> KernelTime:

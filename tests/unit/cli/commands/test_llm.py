@@ -217,6 +217,11 @@ BAD = (
     ("no such file or calibration", ("--decode", "8", "--efficiency", "b100")),
     ("which its last cell has not", ("--compat", "notebook", "--decode", "8")),
     ("found no numbers above 0|cannot be read", ("--decode", "8", "--expert-histogram", "missing")),
+    ("--serve: found '8' against USERSxPROMPT:ANSWER", ("--serve", "8")),
+    ("--serve: found --decode", ("--serve", "8x8:8", "--decode", "8")),
+    ("--tpot: found '5' against a time above 0", ("--serve", "8x8:8", "--tpot", "5")),
+    ("--tpot 0.001ms: found .* ms per token at least", ("--serve", "8x8:8", "--tpot", "0.001ms")),
+    ("a context of 200000 tokens against at most 131072", ("--serve", "8x100000:100000")),
     ("unknown architecture", ("--decode", "8", "--config", "CONFIG")),
 )
 
@@ -235,3 +240,13 @@ def test_bad_input_is_one_line(
     assert status == 1
     assert re.search(message, error), error
     assert len(error.strip().splitlines()) == 1
+
+
+def test_a_serving_plan_has_what_users_see(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--config", "gpt2", "--system", "h100-sxm", "--chips", "1,2", "--serve", "8x200:50", "--tpot", "5ms", "-v")
+    text = run(capsys, *words, "--usd-per-chip-hour", "2")
+
+    assert "8 users at once, prompts of 200 and answers of 50 tokens; TPOT at most 5ms; counted by roofline" in text
+    assert "one chip" in text
+    assert "USD per" in text
+    assert "users ask anew" in text

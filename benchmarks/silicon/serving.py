@@ -1,0 +1,215 @@
+"""Served language models on H100 and H200: time per output token and to the first token, beside ours.
+
+`serving.csv` has the rows of `silicon_sample.csv` of the wheel `aiconfigurator-core` 0.12.0 (Apache-2.0) that are of
+H100 or H200, on at most 8 chips that do both prompts and answers, of models that `dfcompile llm` reads, without
+replicas of attention. No calibration has seen one of them. Where the first token takes longer than the whole answer
+there were more users than places: how many were served at once such a row does not say.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from dfcompile.language_models.configuration.reading import read_model
+from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision
+from dfcompile.language_models.machines.finding import shipped_devices
+from dfcompile.language_models.model import Model
+from dfcompile.language_models.parallel.degrees import Degrees
+from dfcompile.language_models.parallel.deployment import Case, Deployments
+from dfcompile.language_models.serving import Batching, Load, Seconds, decodes, served
+from dfcompile.language_models.steps.batch import Batch
+from dfcompile.language_models.steps.kernel import StepChoices
+from dfcompile.language_models.times.calibrated import find_calibration
+from dfcompile.language_models.times.step_time import roofline
+from dfcompile.records import replace
+
+ROWS = Path(__file__).parent / "serving.csv"
+FRAMEWORKS = ("trtllm", "vllm", "sglang")
+FEW_USERS = 4  # up to which the time to the first token is judged: beyond, it is the waiting of the benchmark's start
+_BLOCKS = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
+_FORMS = {
+    "bf16": FORMATS["bf16"],
+    "fp8": FORMATS["fp8"],
+    "fp8_block": _BLOCKS,
+    "nvfp4": FORMATS["mxfp4"],  # of gpt-oss: Hopper has no arrays for four bits, its checkpoint is MXFP4
+    "int4_wo": FORMATS["int4"],
+}
+_IN_BLOCKS = ("deepseek-ai", "Qwen/Qwen3-235B-A22B-FP8")  # checkpoints whose own configuration says so
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A measured row; times in milliseconds."""
+
+    model: str
+    checkpoint: str
+    system: str
+    framework: str
+    version: str
+    weights: str
+    experts: str
+    prompt: int
+    answer: int
+    users: int
+    tensor: int
+    expert: int
+    ttft_ms: float
+    tpot_ms: float
+
+    @property
+    def kind(self) -> str:
+        """Under which it is counted."""
+        return "experts" if self.experts else f"dense {self.weights.partition('_')[0]}"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there were more users than places."""
+        return self.ttft_ms > self.answer * self.tpot_ms
+
+    @property
+    def precision(self) -> Precision:
+        """Formats: the head, routers and norms stay; TensorRT-LLM and NVIDIA's checkpoints have caches in FP8."""
+        wide = FORMATS["bf16"]
+        weights, experts = (_FORMS[name] for name in (self.weights, self.experts or self.weights))
+        if self.checkpoint.startswith(_IN_BLOCKS):
+            weights = experts = _BLOCKS
+        if self.weights in ("nvfp4", "int4_wo"):
+            weights = wide  # of attention
+        narrow = weights == FORMATS["fp8"] and (self.framework == "trtllm" or self.checkpoint.startswith("nvidia"))
+        return Precision(
+            attention=weights,
+            mlp=weights,
+            experts=experts,
+            router=wide,
+            embedding=wide,
+            head=wide,
+            activations=FORMATS["fp8"] if weights.name == "fp8" else wide,
+            kv=FORMATS["fp8"] if narrow else wide,
+            vectors=wide,
+        )
+
+    @property
+    def load(self) -> Load:
+        """What was served: SGLang reads prompts in steps of their own, the others beside decodes."""
+        apart = self.framework == "sglang"
+        batching = Batching.APART if apart else Batching.MIXED
+        return Load(self.users, self.prompt, self.answer, batching, in_step=apart)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A row, and what is bounded and estimated of it, in milliseconds."""
+
+    row: Row
+    bound_ms: float
+    roofline_ms: float
+    decode_ms: float
+    tpot_ms: float
+    ttft_ms: float
+
+    @property
+    def error(self) -> float:
+        """Of the time per output token, relative."""
+        return self.tpot_ms / self.row.tpot_ms - 1
+
+    @property
+    def first_error(self) -> float:
+        """Of the time to the first token, relative."""
+        return self.ttft_ms / self.row.ttft_ms - 1
+
+
+def rows() -> list[Row]:
+    """Read the measured rows."""
+    return [msgspec.convert(one, Row, strict=False) for one in csv.DictReader(ROWS.read_text().splitlines())]
+
+
+@cache
+def _model(name: str) -> Model:
+    return read_model(name)
+
+
+def _seconds(row: Row, calibration: str, bounded: Precision | None = None) -> Seconds:
+    """Return what times the steps of a row: by a calibration, or by the roofline if it has no name.
+
+    Formats that are given are for a bound: all overlaps, and nothing is exchanged.
+    """
+    device = replace(shipped_devices()[row.system], capacity_bytes=0)  # they ran, whatever they held
+    found = find_calibration(calibration) if calibration else None
+    timer, fitted = (found.seconds, found.all_reduce) if found else (roofline, None)
+
+    def seconds(batch: Batch) -> float:
+        case = Case(_model(row.model), batch, device, bounded or row.precision, StepChoices(), timer, fitted)
+        one = Deployments(case, row.tensor).deployed(Degrees(tensor=row.tensor, expert=row.expert))
+        return one.kernels.overlap_s if bounded else one.exec_s
+
+    return seconds
+
+
+def compared(row: Row, framework: str = "") -> Comparison:
+    """Return the bound of a row and its estimates, by the calibration of its own framework or of another one."""
+    load, name = row.load, f"{row.system.partition('-')[0]}-{framework or row.framework}"
+    least = decodes(load, 1 if row.is_waiting else row.users)  # how many were served at once is not known then
+    narrowest = replace(row.precision, kv=row.precision.activations)  # rows do not say how wide caches are
+    bound = _seconds(row, "", narrowest)(Batch("bound", least))
+    found, peak = served(load, _seconds(row, name)), served(load, _seconds(row, ""))
+    times = (bound, peak.tpot_s, found.decode_s, found.tpot_s, found.ttft_s)
+    return Comparison(row, *(1e3 * one for one in times))
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of absolute values, in percent."""
+    return 100 * sum(map(abs, values)) / len(values) if values else 0.0
+
+
+def _line(name: str, found: Sequence[Comparison]) -> str:
+    few = [one.first_error for one in found if one.row.users <= FEW_USERS]
+    bias = 100 * sum(one.error for one in found) / len(found)
+    alone = mean([one.decode_ms / one.row.tpot_ms - 1 for one in found])
+    peak = mean([one.roofline_ms / one.row.tpot_ms - 1 for one in found])
+    first = f"{mean(few):.1f} ({len(few)})" if few else ""
+    error = mean([one.error for one in found])
+    return f"| {name} | {len(found):,} | {peak:.1f} | {alone:.1f} | {error:.1f} | {bias:+.1f} | {first} |"
+
+
+def page(every: int = 1) -> Iterator[str]:
+    """Yield the part of the page: how many bounds hold, and errors of all rows, kinds, models and frameworks."""
+    found = [compared(row) for row in rows()[::every]]
+    fair = [one for one in found if not one.row.is_waiting]
+    held = sum(one.bound_ms <= one.row.tpot_ms for one in found)
+    yield f"Bound <= measured in {held:,} of {len(found):,} rows."
+    for one in found:
+        if one.bound_ms > one.row.tpot_ms:
+            row = one.row
+            degrees = f"TP{row.tensor}" + (f" EP{row.expert}" if row.expert > 1 else "")
+            yield (
+                f"* above: {row.model} {row.weights}, {row.system} {degrees}, {row.framework}, {row.prompt} + "
+                f"{row.answer} tokens, {row.users} users: bound {one.bound_ms:.2f} ms, measured {row.tpot_ms:.2f} ms"
+            )
+    yield ""
+    yield (
+        "| rows | count | roofline, % | decodes alone, % | with prefills of others, % | bias, % "
+        f"| first token, at most {FEW_USERS} users, % (rows) |"
+    )
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    yield _line("all", found)
+    yield _line("all whose users all had a place", fair)
+    for kind in sorted({one.row.kind for one in fair}):
+        yield _line(kind, [one for one in fair if one.row.kind == kind])
+    for model in sorted({one.row.model for one in fair}):
+        yield _line(model, [one for one in fair if one.row.model == model])
+    for framework in FRAMEWORKS:
+        yield _line(framework, [one for one in fair if one.row.framework == framework])
+    yield ""
+    yield "| calibration of | " + " | ".join(f"rows of {name}, %" for name in FRAMEWORKS) + " |"
+    yield "|---" + "|---:" * len(FRAMEWORKS) + "|"
+    for used in FRAMEWORKS:
+        errors = (
+            mean([compared(one.row, used).error if used != name else one.error for one in fair
+                  if one.row.framework == name])
+            for name in FRAMEWORKS
+        )  # fmt: skip
+        yield f"| {used} | " + " | ".join(f"{error:.1f}" for error in errors) + " |"

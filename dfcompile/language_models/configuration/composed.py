@@ -1,0 +1,329 @@
+"""Families as rows of a table: what a layer is made of, and which field of a configuration says it [hf].
+
+A row says how the class of a `model_type` differs from the usual decoder: grouped attention and a gated MLP between two
+norms. A part that a row knows and does not have here is refused by the name of its field.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
+from dfcompile.records import replace
+
+MOST_LAYERS = 10_000
+FULL = Reach()
+Said = bool | str  # a truth value of the class, or the field that says it
+Names = tuple[str, ...]  # of a field, in order of preference
+EXPERT_COUNTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
+EXPERTS_CHOSEN = ("num_experts_per_tok", "experts_per_token", "moe_k", "moe_topk")
+
+
+class Mixture(Struct, frozen=True):
+    """Experts of a family.
+
+    Attributes:
+        width: field of one expert's.
+        shared_count: field of how many experts of that width all tokens use; a number if the class has so many.
+        shared_width: field of the width of all shared experts together.
+        shared_gate: whether the shared experts have a gate of their own.
+        router_bias: whether each expert has a bias in the router, be it for balance alone.
+        first_dense: field of how many layers at the beginning have none; a number if the class has so many.
+        every: field of the period of layers that have some.
+        last: field of the last layer that has some; below 0 counted from the end.
+    """
+
+    width: str = "moe_intermediate_size"
+    shared_count: str | int = 0
+    shared_width: str = ""
+    shared_gate: bool = False
+    router_bias: bool = False
+    first_dense: str | int = 0
+    every: str = ""
+    last: str = ""
+
+
+class Windows(Struct, frozen=True):
+    """Which layers of a family see a window, where the file has no `layer_types`.
+
+    Attributes:
+        period: full attention once in so many layers: a number, or the field of it; 0: nowhere.
+        is_first: whether it is the first of them rather than the last.
+        before: field of how many layers at the beginning are full.
+    """
+
+    period: int | str = 0
+    is_first: bool = False
+    before: str = ""
+
+
+class Family(Struct, frozen=True, kw_only=True):
+    """A row: how a class differs from the usual decoder.
+
+    Attributes:
+        hidden: fields of the elements of a token.
+        layers: fields of their number.
+        heads: fields of query heads.
+        kv_heads: fields of heads of keys and values; none: as many as query heads.
+        single_kv: a field that makes them one.
+        width: fields of the MLP's; left out or null it is ``4 hidden``, if ``widens``.
+        widens: whether the MLP's width has that default.
+        gated: whether the MLP has three matrices.
+        qkv_bias: of queries, keys and values.
+        output_bias: of the attention's last matrix.
+        mlp_bias: of all matrices of the MLP.
+        gate: whether the results of attention pass a gate as wide as they are.
+        qk_norm: whether queries and keys have norms, of a head each, or of all heads if ``whole_norm``.
+        whole_norm: whether these norms are of all heads.
+        sinks: whether each head has one.
+        norms: of a layer; 1 where attention and MLP stand side by side.
+        side_by_side: a field that makes it so.
+        more_norms: a field that adds norms after attention and MLP.
+        norm_weights: whether norms have weights.
+        norm_biases: whether they have biases.
+        extra: further elements of a layer as ``(heads x head, kv heads x head, head, hidden, width, 1)`` times these.
+        positions: fields of learned positions; empty: none.
+        further_positions: that the class adds.
+        tied: whether the head is the embedding, or the field that says it.
+        head_bias: of the head.
+        embedding_norm: whether a norm follows the embedding.
+        windows: which layers see a window; none: all are full.
+        experts: instead of the MLP.
+        refused: fields that have to be as here, or left out.
+    """
+
+    hidden: Names = ("hidden_size",)
+    layers: Names = ("num_hidden_layers",)
+    heads: Names = ("num_attention_heads",)
+    kv_heads: Names = ("num_key_value_heads",)
+    single_kv: str = ""
+    width: Names = ("intermediate_size",)
+    widens: bool = False
+    gated: bool = True
+    qkv_bias: Said = False
+    output_bias: Said = False
+    mlp_bias: Said = False
+    gate: bool = False
+    qk_norm: Said = False
+    whole_norm: bool = False
+    sinks: bool = False
+    norms: int = 2
+    side_by_side: str = ""
+    more_norms: str = ""
+    norm_weights: bool = True
+    norm_biases: bool = False
+    extra: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
+    positions: Names = ()
+    further_positions: int = 0
+    tied: Said = "tie_word_embeddings"
+    head_bias: Said = False
+    embedding_norm: bool = False
+    windows: Windows | None = None
+    experts: Mixture | None = None
+    refused: Mapping[str, object] = {}
+
+
+def composed(row: Family) -> Callable[[Fields], Model]:
+    """Return what reads the configurations of a row.
+
+    Raises:
+        UserError: when it does: a field is missing or wrong, or says what is not modelled.
+    """
+
+    def read(fields: Fields) -> Model:
+        for name, needed in row.refused.items():
+            found = fields.stated(name)
+            if found is not None and found != needed:
+                raise fields.wrong(name, f"{found!r}, which is not modelled, against {needed!r}")
+        hidden, layers = fields.count(*row.hidden), layer_count(fields, *row.layers)
+        attention = _attention(row, fields, hidden)
+        mlp = _mlp(row, fields, hidden)
+        heads, kv_heads, dim = attention.heads, attention.kv_heads, attention.qk_dim
+        sizes = (heads * dim, kv_heads * dim, dim, hidden, 0 if isinstance(mlp, Experts) else mlp.width, 1)
+        norms = 1 if row.side_by_side and fields.flag(row.side_by_side) else row.norms
+        layer = Layer(
+            attention,
+            mlp,
+            norms + 2 * bool(row.more_norms and fields.flag(row.more_norms)),
+            row.norm_biases,
+            norm_weights=row.norm_weights,
+            extra_parameters=sum(count * size for count, size in zip(row.extra, sizes, strict=True)),
+        )
+        reaches = _reaches(row, fields, layers)
+        mlps = _mlps(row, fields, layers, mlp)
+        made = tuple(
+            replace(layer, attention=replace(attention, reach=reach), mlp=one)
+            for reach, one in zip(reaches, mlps, strict=True)
+        )
+        positions = fields.count(*row.positions) + row.further_positions if row.positions else 0
+        model = model_of_layers(fields, hidden, made, positions, tied=_said(fields, row.tied))
+        vocabulary = model.vocabulary if _said(fields, row.head_bias) else 0
+        return replace(model, vectors=vocabulary + (1 + row.norm_biases) * hidden * row.embedding_norm)
+
+    return read
+
+
+def _said(fields: Fields, said: Said) -> bool:
+    return fields.flag(said) if isinstance(said, str) else said
+
+
+def _number(fields: Fields, said: str | int, least: int = 0) -> int:
+    return fields.optional(said, least=least) if isinstance(said, str) else said
+
+
+def layer_count(fields: Fields, *names: str) -> int:
+    """Return the number of layers.
+
+    Raises:
+        UserError: it is none, or too large.
+    """
+    layers = fields.count(*names)
+    if layers > MOST_LAYERS:
+        raise fields.wrong(names[0], f"{layers} against at most {MOST_LAYERS}")
+    return layers
+
+
+def head_size(fields: Fields, hidden: int, heads: int, name: str = "num_attention_heads") -> int:
+    """Return ``head_dim``, or what the class derives: heads must divide the hidden size then.
+
+    Raises:
+        UserError: they do not.
+    """
+    if fields.stated("head_dim") is not None:
+        return fields.count("head_dim")
+    if hidden % heads:
+        raise fields.wrong(name, f"{heads} heads that do not divide hidden_size {hidden} (give head_dim)")
+    return fields.count("head_dim", derived=hidden // heads)
+
+
+def _attention(row: Family, fields: Fields, hidden: int) -> Attention:
+    heads = fields.count(*row.heads)
+    dim = head_size(fields, hidden, heads, row.heads[0])
+    kv_heads = heads
+    if row.single_kv and fields.flag(row.single_kv):
+        kv_heads = 1
+    elif row.kv_heads:
+        kv_heads = fields.count(*row.kv_heads, derived=None if fields.has_default(*row.kv_heads) else heads)
+    if heads % kv_heads:
+        found = f"{kv_heads} heads that do not divide the {heads} of {row.heads[0]}"
+        raise fields.wrong(row.kv_heads[0], found)
+    norms = 0
+    if _said(fields, row.qk_norm):
+        norms = (heads + kv_heads if row.whole_norm else 2) * dim * (1 + (row.norm_biases and not row.whole_norm))
+    return Attention(
+        heads,
+        kv_heads,
+        dim,
+        dim,
+        qkv_bias=_said(fields, row.qkv_bias),
+        output_bias=_said(fields, row.output_bias),
+        norm_parameters=norms,
+        sinks=heads * row.sinks,
+        gated=row.gate,
+    )
+
+
+def _mlp(row: Family, fields: Fields, hidden: int) -> DenseMlp | Experts:
+    """Return the experts of a family, or its MLP."""
+    mixture = row.experts
+    if mixture is None:
+        return _dense(row, fields, hidden)
+    count, chosen = fields.count(*EXPERT_COUNTS), fields.count(*EXPERTS_CHOSEN)
+    if chosen > count:
+        raise fields.wrong(EXPERTS_CHOSEN[0], f"{chosen} of {count} experts")
+    width = fields.count(mixture.width)
+    shared = fields.optional(mixture.shared_width, least=0) if mixture.shared_width else 0
+    shared += _number(fields, mixture.shared_count) * width
+    gate = mixture.shared_gate and shared > 0
+    return Experts(count, chosen, width, shared, router_bias=mixture.router_bias, shared_gate=gate)
+
+
+def _dense(row: Family, fields: Fields, hidden: int) -> DenseMlp:
+    width = fields.count(*row.width, derived=4 * hidden) if row.widens else fields.count(*row.width)
+    return DenseMlp(width, row.gated, _said(fields, row.mlp_bias))
+
+
+def _mlps(row: Family, fields: Fields, layers: int, mlp: DenseMlp | Experts) -> Sequence[DenseMlp | Experts]:
+    """Return the MLP of every layer."""
+    mixture = row.experts
+    if mixture is None:
+        return (mlp,) * layers
+    first = _number(fields, mixture.first_dense)
+    every = fields.count(mixture.every) if mixture.every else 1
+    last = fields.whole(mixture.last) if mixture.last else -1
+    end = last if last >= 0 else layers + last
+    sparse = sparse_layers(fields, layers, lambda layer: first <= layer <= end and (layer + 1) % every == 0)
+    if all(sparse):
+        return (mlp,) * layers
+    dense = _dense(row, fields, fields.count(*row.hidden))
+    return [mlp if one else dense for one in sparse]
+
+
+def sparse_layers(fields: Fields, layers: int, pattern: Callable[[int], bool]) -> Sequence[bool]:
+    """Return which layers have experts: `mlp_layer_types` if the file has them, else where the pattern is true.
+
+    Raises:
+        UserError: a type of layers that is unknown.
+    """
+    named = fields.per_layer("mlp_layer_types", layers)
+    if named is None:
+        return [pattern(layer) for layer in range(layers)]
+    for word in named:
+        if word not in ("dense", "sparse"):
+            raise fields.wrong("mlp_layer_types", f"{word!r} against dense, sparse")
+    return [word == "sparse" for word in named]
+
+
+def _reaches(row: Family, fields: Fields, layers: int) -> Sequence[Reach]:
+    windows = row.windows
+    if windows is None:
+        return (FULL,) * layers
+    window = window_of(fields.optional("sliding_window"))
+    period = 0
+    if window is not FULL and fields.listed("layer_types") is None:
+        period = _number(fields, windows.period)
+    full, first = 0 if windows.is_first else period - 1, fields.count(windows.before, least=0) if windows.before else 0
+    return reaches_of(fields, layers, window, lambda layer: layer >= first and (period == 0 or layer % period != full))
+
+
+def window_of(extent: int) -> Reach:
+    """Return a window of so many tokens; 0: there is none."""
+    return Reach(Mask.WINDOW, extent) if extent else FULL
+
+
+def reaches_of(fields: Fields, layers: int, reach: Reach, pattern: Callable[[int], bool]) -> tuple[Reach, ...]:
+    """Return the reach of each layer: `layer_types` if the file has them, else where the pattern is true.
+
+    Raises:
+        UserError: a type of layers that is unknown, or has no extent.
+    """
+    named = fields.per_layer("layer_types", layers)
+    if named is None:
+        return tuple(reach if pattern(layer) else FULL for layer in range(layers))
+    words = {"full_attention": FULL, "sliding_attention": reach, "chunked_attention": reach}
+    for word in named:
+        if word not in words:
+            raise fields.wrong("layer_types", f"{word!r} against {', '.join(words)}")
+        if words[word] is not FULL and not reach.extent:
+            raise fields.wrong("layer_types", f"{word!r} without an extent for it")
+    return tuple(words[word] for word in named)
+
+
+def model_of_layers(
+    fields: Fields, hidden: int, layers: tuple[Layer, ...], positions: int = 0, *, tied: bool | None = None
+) -> Model:
+    """Return the model of some layers, with what most classes call the rest."""
+    return Model(
+        name=fields.name,
+        model_type=fields.family,
+        hidden=hidden,
+        vocabulary=fields.count("vocab_size"),
+        layers=layers,
+        tied=fields.flag("tie_word_embeddings") if tied is None else tied,
+        positions=positions,
+        norm_weights=layers[0].norm_weights,
+        norm_biases=layers[0].norm_biases,
+        most_context=positions or fields.optional("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"),
+        notes=tuple(dict.fromkeys(fields.taken)),
+    )

@@ -1,0 +1,163 @@
+"""The table of families: a row per `model_type` that is an ordinary decoder but for what its row says [hf]."""
+
+from collections.abc import Mapping
+
+from dfcompile.language_models.configuration.composed import Family, Mixture, Windows
+from dfcompile.records import replace
+
+_BIAS, _MLP_BIAS, _USE = "attention_bias", "mlp_bias", "use_bias"
+_LLAMA = Family(qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS)
+_BIASED = Family(qkv_bias=_BIAS, output_bias=_BIAS)
+_WHOLE_NORM = Family(qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, whole_norm=True)
+_MISTRAL = Family(windows=Windows())
+_GPT = Family(
+    hidden=("n_embd", "hidden_size"),
+    layers=("n_layer", "num_hidden_layers"),
+    heads=("n_head", "num_attention_heads"),
+    kv_heads=(),
+    width=("n_inner",),
+    widens=True,
+    gated=False,
+    qkv_bias=True,
+    output_bias=True,
+    mlp_bias=True,
+    norm_biases=True,
+)
+_GPT_LEARNED = replace(_GPT, positions=("n_positions", "max_position_embeddings"))
+_GPTJ = replace(_GPT, qkv_bias=False, output_bias=False, norms=1, head_bias=True)
+_OPT = Family(
+    kv_heads=(),
+    width=("ffn_dim",),
+    gated=False,
+    qkv_bias=True,
+    output_bias=True,
+    mlp_bias=True,
+    norm_biases=True,
+    positions=("max_position_embeddings",),
+    further_positions=2,
+)
+_SHARED = Mixture(shared_count="n_shared_experts", first_dense="first_k_dense_replace")
+
+ROWS: Mapping[str, Family] = {
+    "afmoe": Family(
+        gate=True, qk_norm=True, norms=4, windows=Windows("global_attn_every_n_layers"), qkv_bias=_BIAS,
+        output_bias=_BIAS,
+        experts=Mixture(shared_count="num_shared_experts", first_dense="num_dense_layers", router_bias=True),
+    ),
+    "apertus": replace(_BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
+    "arcee": replace(_LLAMA, gated=False),
+    "aria_text": replace(
+        _BIASED, refused={_MLP_BIAS: False},
+        experts=Mixture("intermediate_size", shared_count="moe_num_shared_experts"),
+    ),
+    "biogpt": replace(_OPT, width=("intermediate_size",)),
+    "bitnet": replace(_BIASED, extra=(0, 0, 0, 1, 1, 0)),
+    "bloom": replace(
+        _GPT, hidden=("hidden_size", "n_embed"), width=("ffn_hidden_size",), embedding_norm=True,
+    ),
+    "codegen": _GPTJ,
+    "cohere": replace(_BIASED, norms=1, qk_norm="use_qk_norm", whole_norm=True),
+    "cohere2": replace(_BIASED, norms=1, windows=Windows("sliding_window_pattern")),
+    "cwm": Family(mlp_bias=_MLP_BIAS, windows=Windows(4, is_first=True)),
+    "diffllama": replace(_BIASED, extra=(0, 0, 4, 0, 0, 0)),
+    "dots1": replace(_BIASED, qk_norm=True, experts=_SHARED, windows=Windows(before="max_window_layers")),
+    "ernie4_5": Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE),
+    "ernie4_5_moe": Family(
+        qkv_bias=_USE, output_bias=_USE, refused={_USE: False},
+        experts=Mixture(
+            shared_count="moe_num_shared_experts", router_bias=True, first_dense="moe_layer_start_index",
+            every="moe_layer_interval", last="moe_layer_end_index",
+        ),
+    ),
+    "exaone4": Family(qk_norm=True, windows=Windows("sliding_window_pattern")),
+    "exaone_moe": Family(
+        qk_norm=True, windows=Windows("sliding_window_pattern"),
+        experts=Mixture(shared_count="num_shared_experts", first_dense="first_k_dense_replace"),
+    ),
+    "falcon": Family(
+        single_kv="multi_query", kv_heads=(), width=("ffn_hidden_size",), widens=True, gated=False, qkv_bias="bias",
+        output_bias="bias", mlp_bias="bias", norm_biases=True, side_by_side="parallel_attn",
+        refused={"new_decoder_architecture": False},
+    ),
+    "flex_olmo": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
+    "gemma": _BIASED,
+    "glm": Family(qkv_bias=_BIAS),
+    "glm4": Family(qkv_bias=_BIAS, norms=4),
+    "glm4_moe": Family(qkv_bias=_BIAS, qk_norm="use_qk_norm", experts=_SHARED),
+    "gpt2": _GPT_LEARNED,
+    "gpt-sw3": _GPT_LEARNED,
+    "gpt_bigcode": replace(_GPT_LEARNED, single_kv="multi_query"),
+    "gpt_neox": Family(
+        kv_heads=(), gated=False, qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=True, norm_biases=True,
+    ),
+    "gptj": _GPTJ,
+    "granite": _LLAMA,
+    "granite_swa": replace(_LLAMA, sinks=True, windows=Windows(4, is_first=True)),
+    "granitemoe": replace(_BIASED, experts=Mixture("intermediate_size")),
+    "granitemoe_swa": replace(
+        _BIASED, sinks=True, windows=Windows(4, is_first=True),
+        experts=Mixture("intermediate_size", shared_width="shared_intermediate_size"),
+    ),
+    "granitemoeshared": replace(
+        _BIASED, experts=Mixture("intermediate_size", shared_width="shared_intermediate_size")
+    ),
+    "hunyuan_v1_dense": replace(_BIASED, qk_norm=True),
+    "hunyuan_v1_moe": replace(_BIASED, qk_norm=True, experts=Mixture("intermediate_size", shared_count=1)),
+    "hy_v3": replace(
+        _BIASED, qk_norm=True, refused={_MLP_BIAS: False},
+        experts=Mixture(shared_count="num_shared_experts", first_dense=1),
+    ),
+    "hyperclovax": replace(_LLAMA, more_norms="use_post_norm"),
+    "internlm3": Family(qkv_bias="bias", output_bias="bias", mlp_bias="bias"),
+    "iquestcoder": _LLAMA,
+    "jais2": replace(_LLAMA, gated=False, norm_biases=True),
+    "kolibri1": Family(
+        qk_norm=True, norms=4, windows=Windows(5), experts=Mixture(shared_width="shared_expert_intermediate_size")
+    ),
+    "llama": _LLAMA,
+    "mellum": replace(_BIASED, qk_norm=True, windows=Windows(1), experts=Mixture()),
+    "minimax_m2": Family(qk_norm=True, whole_norm=True, experts=Mixture("intermediate_size")),
+    "ministral": Family(windows=Windows()),
+    "ministral3": _MISTRAL,
+    "mistral": _MISTRAL,
+    "mixtral": replace(_MISTRAL, experts=Mixture("intermediate_size")),
+    "mpt": Family(
+        hidden=("d_model",), layers=("n_layers",), heads=("n_heads",), kv_heads=(), widens=True, gated=False,
+        refused={"expansion_ratio": 4},
+    ),
+    "nanochat": replace(_BIASED, gated=False, norm_weights=False),
+    "nemotron": replace(_LLAMA, gated=False, norm_biases=True),
+    "olmo": replace(_BIASED, norm_weights=False),
+    "olmo2": _WHOLE_NORM,
+    "olmo3": replace(_WHOLE_NORM, windows=Windows(4)),
+    "olmoe": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
+    "opt": replace(
+        _OPT, refused={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True}
+    ),
+    "persimmon": Family(
+        kv_heads=(), gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True,
+        qk_norm="qk_layernorm",
+    ),
+    "phi": Family(
+        gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True, norms=1, head_bias=True,
+        refused={"qk_layernorm": False},
+    ),
+    "phi3": _MISTRAL,
+    "phimoe": replace(
+        _BIASED, norm_biases=True, windows=Windows(), experts=Mixture("intermediate_size"),
+        head_bias="lm_head_bias",
+    ),
+    "seed_oss": Family(qkv_bias=_BIAS, output_bias="attention_out_bias", mlp_bias=_MLP_BIAS),
+    "smollm3": replace(_LLAMA, refused={"use_sliding_window": False}),
+    "solar_open": Family(qkv_bias=_BIAS, experts=Mixture(shared_count="n_shared_experts")),
+    "stablelm": Family(
+        qkv_bias="use_qkv_bias", norm_biases=True, side_by_side="use_parallel_residual", refused={"qk_layernorm": False}
+    ),
+    "starcoder2": Family(
+        gated=False, qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE, norm_biases=True, windows=Windows()
+    ),
+    "vaultgemma": replace(_BIASED, windows=Windows(2)),
+    "xglm": replace(
+        _OPT, hidden=("d_model",), layers=("num_layers",), heads=("attention_heads",), positions=(), further_positions=0
+    ),
+}  # fmt: skip

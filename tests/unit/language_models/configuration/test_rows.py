@@ -1,0 +1,69 @@
+"""The table of families against what transformers builds of small configurations of each row."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.language_models.configuration.families import FAMILIES
+from dfcompile.language_models.configuration.reading import Configuration, class_defaults, model_of
+from dfcompile.language_models.configuration.rows import ROWS
+from dfcompile.language_models.model import Model
+from dfcompile.language_models.parameters import parameters_of
+from dfcompile.language_models.quantisation.precision import precision_of
+from tests.built_families import BUILT, VARIATIONS
+
+CASES = [json.loads(line) for line in BUILT.read_text().splitlines()]
+
+
+def read(values: dict[str, object]) -> Model:
+    return model_of(Configuration("drawn", "drawn", values))
+
+
+def test_80_types_are_read_and_each_row_was_built() -> None:
+    assert len(FAMILIES) == 80
+    assert set(class_defaults()) == set(FAMILIES)
+    assert [case["values"]["model_type"] for case in CASES] == [name for name in ROWS for _ in range(VARIATIONS)]
+
+
+def test_parameters_are_those_of_built_models() -> None:
+    for case in CASES:
+        assert parameters_of(read(case["values"])).total == case["total"], case["values"]
+
+
+def test_windows_are_those_of_the_classes() -> None:
+    for case in CASES:
+        types, window = case["types"], case["values"].get("sliding_window")
+        layers = read(case["values"]).layers
+        expected = ["sliding_attention" if window else "full_attention"] * len(layers) if types is None else types
+        extents = [window if one == "sliding_attention" else 0 for one in expected]
+        assert [layer.attention.reach.extent for layer in layers] == extents, case["values"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("new_decoder_architecture", {"model_type": "falcon", "new_decoder_architecture": True}),
+        ("do_layer_norm_before", {"model_type": "opt", "do_layer_norm_before": False}),
+        ("qk_layernorm", {"model_type": "stablelm", "qk_layernorm": True}),
+        ("mlp_bias", {"model_type": "hy_v3", "mlp_bias": True}),
+        ("mlp_layer_types", {"model_type": "exaone_moe", "num_hidden_layers": 1, "mlp_layer_types": ["x"]}),
+    ],
+)
+def test_a_part_that_is_not_modelled_is_refused_by_its_name(name: str, values: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=f"drawn: key '{name}': found"):
+        read(values)
+
+
+def test_quantised_weights_of_modules_with_other_names_are_refused() -> None:
+    values = {"model_type": "phi3", "num_hidden_layers": 1, "quantization_config": {"quant_method": "fp8"}}
+
+    with pytest.raises(UserError, match="quantised weights: found 'phi3', whose modules are not known by name"):
+        precision_of(values, read(values), "drawn")
+
+
+def test_the_documents_list_every_type() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "llm-explained.md").read_text()
+
+    assert [name for name in FAMILIES if f"`{name}`" not in page] == []

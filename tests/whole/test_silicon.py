@@ -1,0 +1,26 @@
+"""Published measurements: bounds hold, and estimates that saw none of them are as near as the page says."""
+
+import csv
+
+import msgspec
+
+from benchmarks.silicon.chips import ROWS, Row, chip_bound
+from benchmarks.silicon.serving import compared, mean, rows
+
+
+def test_bounds_of_served_models_hold_and_estimates_are_near() -> None:
+    found = [compared(row) for row in rows()[::11]]
+    fair = [one for one in found if not one.row.is_waiting]
+
+    assert all(one.bound_ms <= one.row.tpot_ms for one in found)
+    assert mean([one.error for one in fair]) <= 19
+    assert mean([one.error for one in fair if one.row.kind == "dense bf16"]) <= 14
+    assert mean([one.error for one in fair]) < 0.7 * mean([one.decode_ms / one.row.tpot_ms - 1 for one in fair])
+
+
+def test_bounds_of_other_chips_hold() -> None:
+    rows = [msgspec.convert(one, Row, strict=False) for one in csv.DictReader(ROWS.read_text().splitlines())]
+    found = [chip_bound(row) for row in rows if row.kind != "images"]
+
+    assert len(found) == 12
+    assert all(0 < one.bound_ms <= one.measured_ms for one in found)
