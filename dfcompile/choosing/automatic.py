@@ -8,10 +8,12 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import DECLARED, Granularity
 from dfcompile.choosing.candidate import Space, granularities, space_of
 from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.refinement import SMALL_WORK, Refinement
 from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
+from dfcompile.lowering.alternatives.bound import least_work, longest_chain
 from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
@@ -54,16 +56,25 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
             UserError: no choice is possible.
         """
         if scores is not None:
-            return self._selected(options, scores, None)
+            return self._selected(scores, self._sketches(options, None))
         is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
         limits = self.limits if is_fast else self.limits.of_slow_schedules()
         makespans = Makespans(self.volumes, options, self.finish, limits, machine)
         memory = None if machine is None else machine.memory
-        return replace(self._selected(options, makespans, memory), made=makespans.made)
+        sketches = self._sketches(options, memory)
+        found = self._selected(makespans, sketches)
+        work = sum(least_work(self.known).values())
+        if work <= SMALL_WORK:
+            space = self._space(options.pes, makespans.limits, has_all_values=True)
+            least = max(-(-work // options.pes), longest_chain(self.known))
+            found = Refinement(space, sketches, makespans).better(found, least)
+        return replace(found, made=makespans.made)
 
-    def _selected(self, options: ScheduleOptions, scores: Scores, memory: Memory | None) -> Selection:
-        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)
-        return select(self._space(options.pes, scores.limits), sketches, scores)
+    def _sketches(self, options: ScheduleOptions, memory: Memory | None) -> Sketches:
+        return Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)
+
+    def _selected(self, scores: Scores, sketches: Sketches) -> Selection:
+        return select(self._space(sketches.pes, scores.limits), sketches, scores)
 
     def glance(self, pes: int) -> Selection | None:
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
@@ -72,10 +83,10 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         sketches = Sketches(self.outline_of, self.volumes, pes, Effort.QUICK)
         return glance(self._space(pes, NOTHING), sketches)
 
-    def _space(self, pes: int, limits: Limits) -> Space:
+    def _space(self, pes: int, limits: Limits, *, has_all_values: bool = False) -> Space:
         looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))
         if self.granularity is not None:
             looked_at = (self.granularity,)
         else:
             looked_at = tuple(replace(each, own=self.own.own, rest=self.own.rest) for each in looked_at)
-        return space_of(self.known, self.table, self.rules, looked_at, pes)
+        return space_of(self.known, self.table, self.rules, looked_at, pes, has_all_values=has_all_values)

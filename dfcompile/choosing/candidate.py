@@ -143,6 +143,8 @@ def space_of(
     rules: Sequence[ExpansionRule],
     granularities: Sequence[Granularity],
     pes: int,
+    *,
+    has_all_values: bool = False,
 ) -> Space:
     """Return what may be chosen for a model.
 
@@ -152,6 +154,7 @@ def space_of(
         rules: of the user: a rule of one name is kept, one of several limits what is chosen from.
         granularities: that are looked at.
         pes: number of processing elements P.
+        has_all_values: whether all values of parametric expansions are looked at, or those that suit P.
     """
     fixed = tuple(Choice(rule.op_type, rule.names[0], rule.origin) for rule in rules if len(rule.names) == 1)
     limits = {rule.op_type: rule.names for rule in rules if not rule.origin}
@@ -160,7 +163,7 @@ def space_of(
     for op in known.operators:
         onnx.setdefault(op.op_type, set()).update(_names(op))
         for inner in (inner for each in op.expansions for inner in each.operators):
-            canonical.setdefault(inner.op_type, set()).update(_suited(inner, pes))
+            canonical.setdefault(inner.op_type, set()).update(inner.scopes if has_all_values else _suited(inner, pes))
     of_model = _several(table, ONNX, onnx, limits)
     keys = ((op_type, name) for op_type, names in of_model.items() for name in names)
     single = {key: _instead(known, *key) for key in keys}

@@ -1,6 +1,6 @@
 """What families of tasks take and move on a number of processing elements, without looking at single tasks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -44,21 +44,23 @@ class _Way(Struct, frozen=True):
     moved: int
 
 
-def traffic(flow: Flow, pes: int, memory: Memory) -> int:
+def traffic(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) -> int:
     """Return about how many bytes the tasks of a flow move.
 
     Tasks of a family run in rounds of P. What several of a round read comes once, at least as one stream; what SRAM has
     room for stays for the round, or for all rounds. An array that is made here and is no larger than half of SRAM is
     not moved, one that several families read is then moved once; of arrays in slices the part is moved for which there
-    is no room. Streams count as if they went through memory: of many tasks few run at a time.
+    is no room, and of streams from a task to a task, which are as short-lived. Other streams count as if they went
+    through memory: of many tasks few run at a time.
 
     Args:
         flow: families of tasks.
         pes: number of processing elements P.
         memory: of the chip.
+        is_streamed: whether a schedule streams at all.
     """
     stays = {name for name, use in flow.uses.items() if _stays(flow, use, memory)}
-    part_of = moved_slices(flow, pes, memory)
+    part_of = moved_slices(flow, pes, memory, is_streamed=is_streamed)
     stays.update(name for name, part in part_of.items() if not part)
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
@@ -90,8 +92,10 @@ def _is_made(use: ArrayUse) -> bool:
     return bool(use.writers) and bool(use.readers) and use.array.is_transient
 
 
-def moved_slices(flow: Flow, pes: int, memory: Memory) -> dict[str, Fraction]:
+def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) -> dict[str, Fraction]:
     """Return about which part of each array in slices does not stay on the chip, of those that are made for others.
+
+    Where a schedule streams, what a task hands on to a single task is a slice as well.
 
     Depth first, tasks work on as many slices as P of them touch. Each slice is in memory until the last family has read
     it. SRAM holds what is there on the average, as far as there is room; the rest is moved.
@@ -101,16 +105,19 @@ def moved_slices(flow: Flow, pes: int, memory: Memory) -> dict[str, Fraction]:
     place = {number: at for at, number in enumerate(flow.order)}
     lives = {}
     taken = [0] * len(place)
-    for name, slices in flow.slices.items():
+    counts = {name: slices.count for name, slices in flow.slices.items()}
+    if is_streamed:
+        counts.update(_handed_on(flow))
+    for name, count in counts.items():
         use = flow.uses[name]
         if _is_made(use):
             begin = min(place[number] for number, _ in use.writers)
             end = max(place[number] for number, _ in use.readers) + 1
             members = max(flow.families[number].members for number, _ in (*use.writers, *use.readers))
-            at_once = min(slices.count, -(-pes * slices.count // members))
+            at_once = min(count, -(-pes * count // members))
             lives[name] = begin, end
             for at in range(begin, end):
-                taken[at] += _size(use) * at_once // slices.count
+                taken[at] += _size(use) * at_once // count
     work = [flow.task_cycles(number).total for number in flow.order]
     done = list(accumulate(work, initial=0))
     needed = list(accumulate(map(mul, taken, work), initial=0))
@@ -120,6 +127,14 @@ def moved_slices(flow: Flow, pes: int, memory: Memory) -> dict[str, Fraction]:
         needs = needed[end] - needed[begin]
         found[name] = max(1 - Fraction(room, needs), Fraction(0)) if needs else Fraction(0)
     return found
+
+
+def _handed_on(flow: Flow) -> Iterator[tuple[str, int]]:
+    """Yield the arrays that tasks stream to single tasks, and how many tasks do."""
+    for name, use in flow.uses.items():
+        members = {flow.families[number].members for number, _ in (*use.writers, *use.readers)}
+        if not use.is_buffer and len(members) == 1:
+            yield name, max(members)
 
 
 def _size(use: ArrayUse) -> int:
@@ -239,11 +254,12 @@ def estimate(
     tasks, total = sum(each.tasks.members for each in families), sum(each.tasks.total for each in families)
     bound = max(-(-total // pes), _longest_path(flow.order, families))
     streamed = sum(each.tasks.total * sum(other.streams for other in each.producers) for each in families)
-    if streams is not None and not streams(tasks, streamed):
+    is_streamed = streams is None or streams(tasks, streamed)
+    if not is_streamed:
         families = [each.through_memory() for each in families]
     placing = Placing(flow.order, families, pes)
     placing.run()
-    moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory))
+    moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory, is_streamed=is_streamed))
     apart = sum(
         each.tasks.total for each in found if each.producers and all(other.slices > 1 for other in each.producers)
     )

@@ -1,6 +1,6 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -23,6 +23,7 @@ from dfcompile.records import replace
 _MOST_PER_ELEMENT = 16  # pieces: more are more to schedule, and hardly fill better
 _FEWER = 4  # pieces, one in so many elements: where memory bounds the time they need less of it
 _LESS_DRAM = 4  # a cycle of DRAM counts as one in so many of tasks where most operators need less of it
+_MORE_WORK = 2  # times as much, or less, as the lowering of least work: in which all numbers of pieces are looked at
 _SLACK = (100, 20)  # fewer pieces may take longer by one part in so many
 
 
@@ -165,14 +166,15 @@ class OperatorOptions(Struct, frozen=True, dict=True):
 class OptionTable:
     """Collects options; operators of one shape are looked at once."""
 
-    def __init__(self, space: Space, sketches: Sketches) -> None:
+    def __init__(self, space: Space, sketches: Sketches, *, has_all_pieces: bool = False) -> None:
         """Begin without any.
 
         Args:
             space: all that may be chosen.
             sketches: of the model on a number of processing elements.
+            has_all_pieces: whether all numbers of pieces are looked at that the user left open.
         """
-        self._space, self._sketches = space, sketches
+        self._space, self._sketches, self._has_all_pieces = space, sketches, has_all_pieces
         self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
         self._own = dict(space.granularities[0].own)  # of the user, who leaves these operators no other
         self._estimates: dict[tuple[object, ...], Estimate | None] = {}
@@ -248,7 +250,11 @@ class OptionTable:
         every, pes = self._space.granularities, self._sketches.pes
         if self._fixed(origin):
             return every[:1]
-        fitting = fitting_pieces(part.scopes, pes) if len(every) > 1 else ()
+        fitting: Iterable[int] = ()
+        if len(every) > 1:
+            fitting = fitting_pieces(part.scopes, pes)
+            if self._has_all_pieces and _work(part) <= _MORE_WORK * min(map(_work, self._parts[origin].values())):
+                fitting = (n for scope in part.scopes for n in _numbers(scope.extents, prod(scope.extents)))
         found = dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting)))
         several = dict.fromkeys(each.pieces for each in found if each.pieces is not None and each.pieces > pes)
         if len(every) > 1 and not all(are_large(part.scopes)):
@@ -278,6 +284,10 @@ def _alone(graph: LoweredGraph, scopes: tuple[MapScope, ...]) -> LoweredGraph:
         for name in used
     }
     return LoweredGraph(graph.name, scopes, arrays)
+
+
+def _work(part: LoweredGraph) -> int:
+    return sum(prod(scope.extents) for scope in part.scopes)
 
 
 def _shape(part: LoweredGraph) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from dfcompile.frontend.element_kind import is_number
+from tests.fuzz.brute_cases import drawn_tiny_model, judge_brute
 from tests.fuzz.cache_cases import damaged_cache, judge_cache
 from tests.fuzz.compiled_cases import compiled_nodes, judge_compiled
 from tests.fuzz.dag_cases import judge_dag, mutated_dag
@@ -116,5 +117,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "quantised": Kind(drawn_configuration, judge_configuration),
         "memory": Kind(drawn_small_model, judge_memory),
         "slower": Kind(drawn_small_model, judge_slower),
+        "brute": Kind(drawn_tiny_model, judge_brute),
     }
 )

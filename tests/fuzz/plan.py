@@ -19,7 +19,7 @@ def planned(
 
     Args:
         seed: of the campaign.
-        models: .onnx files; one in so many whose memory is played, and whose choices are compared, come on top.
+        models: .onnx files; one in so many whose memory is played, or whose choices are compared, come on top.
         dags: canonical DAG files.
         files: set-up and system files, one half each; a tenth as many damaged caches, and outputs that are inputs, come
             on top.
@@ -31,7 +31,8 @@ def planned(
     counts = {kind: models * part // whole for kind, part in shares.items()}
     counts["node"] += models - sum(counts.values())
     counts["compiled"] = models // MODELS_PER_COMPILATION
-    counts["memory"], counts["slower"] = models // MODELS_PER_MEMORY, models // MODELS_PER_COMPARISON
+    counts["memory"] = models // MODELS_PER_MEMORY
+    counts["slower"] = counts["brute"] = models // MODELS_PER_COMPARISON
     counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2, "quantised": configurations}
     counts["caches"] = counts["overwrites"] = files // FILES_PER_CACHE
     cases = [

@@ -135,6 +135,52 @@ FAMILIES = {
 }  # fmt: skip
 
 
+_BEHIND = ("Relu", "Softmax", "LayerNormalization", "Add", "ReduceSum", "ReduceMax", "MatMul")
+
+
+def tiny_model(draw: Draw) -> bytes:
+    """Return an .onnx file of one to four operators, so small that all ways to lower and divide it can be tried."""
+    first = draw.choice(["convolution", "product", "product", "matrix"])
+    shape: tuple[int, ...]
+    if first == "convolution":
+        shape = (1, draw.integer(1, 2), size := draw.integer(2, 4), size)
+        graph, filters, kernel = _Graph(shape), draw.integer(1, 3), draw.integer(1, min(size, 3))
+        pad = draw.choice([0, kernel // 2])
+        size += 2 * pad + 1 - kernel
+        weight = graph.weight(filters, shape[1], kernel, kernel)
+        attributes = f"kernel_shape=[{kernel},{kernel}], pads=[{pad},{pad},{pad},{pad}]"
+        graph.put(f"Conv<{attributes}>(x, {weight})", (1, filters, size, size))
+    else:
+        shape = draw.integer(1, 5), draw.choice([2, 3, 5, 6, 8, 11])
+        graph = _Graph(shape)
+        if first == "product":
+            graph.product(draw.integer(1, 4))
+    for _ in range(draw.choice([0, 1, 1, 2, 3]) if graph.lines else draw.integer(1, 2)):
+        _behind(graph, draw.choice(_BEHIND))
+    return _file(graph, shape)
+
+
+def _behind(graph: _Graph, op: str) -> None:
+    *others, rows, columns = graph.shape
+    match op:
+        case "Softmax":
+            graph.put(f"Softmax<axis=-1>({graph.last})", graph.shape)
+        case "LayerNormalization":
+            graph.put(f"LayerNormalization({graph.last}, {graph.weight(columns)})", graph.shape)
+        case "Add":
+            graph.put(f"Add({graph.last}, {graph.last})", graph.shape)
+        case "ReduceSum":
+            graph.weights["rows"] = np.array([-1])
+            graph.put(f"ReduceSum<keepdims=1>({graph.last}, rows)", (*others, rows, 1))
+        case "ReduceMax":
+            graph.weights["columns"] = np.array([-2])
+            graph.put(f"ReduceMax<keepdims=1>({graph.last}, columns)", (*others, 1, columns))
+        case "MatMul":
+            graph.product(2)
+        case _:
+            graph.put(f"{op}({graph.last})", graph.shape)
+
+
 def _file(graph: _Graph, shape: tuple[int, ...]) -> bytes:
     sizes, unknown = (",".join(map(str, each)) for each in (shape, ["?"] * len(graph.shape)))
     text = f"g (float[{sizes}] x) => (float[{unknown}] {graph.last}) {{ {' '.join(graph.lines)} }}"

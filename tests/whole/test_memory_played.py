@@ -100,6 +100,13 @@ def test_what_mappings_say_of_memory_holds_for_every_element(
     played(program, (Choice("MatMul", names[0]), Choice("Conv", names[1])), count, system, partition)
 
 
+def test_where_single_tasks_could_stream_one_result_is_finished_after_the_other() -> None:
+    program = program_from_text("g (float[24] x) => (float[24] y) { r = Relu(x) y = Tanh(r) }")
+    player = played(program, (), 24, machine(1, 4.0, 0.5))  # room for one element of r
+
+    assert player.mapping.dram_bytes == 24 * 4 + 24 * 4
+
+
 @pytest.fixture(scope="module")
 def residual_block(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two convolutions of 3 x 3, and the input added to their result."""

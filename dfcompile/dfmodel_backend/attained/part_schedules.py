@@ -90,11 +90,15 @@ class PartWays:
         return self._plan(self._without_streams(order))
 
     def with_less_in_memory(self) -> Iterator[Schedule]:
-        """Yield schedules in which less is in memory at a time: where arrays are in slices, one result after the other.
+        """Yield schedules in which less is in memory at a time: one result after the other.
 
-        Without slices whoever reads an array waits for all who write it, in any order of tasks.
+        Where nobody waits for a part of what others write, for a slice of an array or for what a single task could
+        stream, whoever reads an array waits for all who write it, in any order of tasks.
         """
-        if (self._dag.is_buffer & (self._dag.node_member != NO_MEMBER)).any():
+        is_small = self._dag.nodes_count <= _SCHEDULED_BOTH_WAYS
+        if (self._dag.is_buffer & (self._dag.node_member != NO_MEMBER)).any() or (
+            is_small and self._dag.between_tasks.any()
+        ):
             yield self._plan(self._without_streams(Order.DEPTH_FIRST))
 
     def with_small_fifos(self) -> Iterator[Schedule]:

@@ -45,3 +45,14 @@ def test_slices_share_the_room() -> None:
     part = 1 - Fraction(8, 12)
 
     assert moved_slices(chain(3, 64), 8, Memory(8 * 1024, 1.0)) == {"z0": part, "z1": part}
+
+
+@pytest.mark.parametrize(("pieces", "part"), [(24, 0), (12, Fraction(1, 2)), (1, Fraction(23, 24))])
+def test_what_tasks_stream_to_single_tasks_is_a_slice(pieces: int, part: Fraction) -> None:
+    """Room for one element of 24."""
+    program = program_from_text("g (float[24] x) => (float[24] y) { r = Relu(x) y = Tanh(r) }")
+    outline = OutlinedModel(program, registered_expansions()).outline(())
+    flow = flow_of(outline.graph, ExtractionOptions(granularity=Granularity(pieces=pieces)))
+
+    assert moved_slices(flow, 1, Memory(4, 1.0), is_streamed=True) == {"r": part}
+    assert moved_slices(flow, 1, Memory(4, 1.0)) == {}

@@ -1,0 +1,52 @@
+"""Of a small model every number of pieces is looked at: what single operators and usual numbers do not tell."""
+
+import numpy as np
+import pytest
+
+from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.choosing import refinement
+from dfcompile.choosing.search import Selection
+from dfcompile.frontend import Program
+from dfcompile.options import Effort
+from dfcompile.scheduler import ScheduleOptions
+from tests.onnx_text import program_from_text
+from tests.unit.choosing.automatic_choices import automatic, least_makespan
+
+OPTIONS = ScheduleOptions(2, "best", effort=Effort.QUICK)
+
+
+def sum_of_rows() -> Program:
+    """A task that adds 128 streams takes a cycle, one that adds 128 elements takes 128."""
+    return program_from_text(
+        "g (float[16,8] x) => (float[1,1] y) { n = LayerNormalization(x, w) y = ReduceSum(n) }",
+        w=np.ones(8, np.float32),
+    )
+
+
+def chosen(granularity: Granularity | None = None) -> Selection:
+    return automatic(sum_of_rows(), granularity=granularity).on(OPTIONS)
+
+
+def test_all_numbers_of_pieces_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = chosen()
+    monkeypatch.setattr(refinement, "_SCHEDULED", 0)
+    before = chosen()
+
+    assert found.score is not None
+    assert before.score is not None
+    assert found.score < before.score
+    assert found.sketch.candidate.granularity.pieces == 128
+
+
+def test_the_score_is_that_of_the_choice_made_anew() -> None:
+    found = chosen()
+    candidate = found.sketch.candidate
+
+    assert found.score is not None
+    assert found.score[0] == least_makespan(sum_of_rows(), candidate.choices, (candidate.granularity,), OPTIONS)
+    assert found.made is not None
+    assert found.made.timed.schedule.makespan_cycles == found.score[0]
+
+
+def test_pieces_that_the_user_wants_stay() -> None:
+    assert chosen(Granularity(pieces=2)).sketch.candidate.granularity == Granularity(pieces=2)
