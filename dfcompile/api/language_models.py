@@ -10,11 +10,7 @@ from dfcompile.api.runs import PageSource, Shown
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.host.inputs import readable_text
 from dfcompile.host.stages import counted
-from dfcompile.language_models.configuration.reading import read_configuration
-from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step
-from dfcompile.language_models.notebook.counting import notebook_machine, notebook_model
-from dfcompile.language_models.notebook.printing import notebook_text
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case
 from dfcompile.language_models.steps.batch import LARGEST, Sequences, chunked_batch, decode_batch, prefill_batch
@@ -102,7 +98,7 @@ def llm(config: File, system: File, **options: Any) -> StudyRun:
             asks for something else than a study.
     """
     asked = read_options(LanguageOptions, {"config": config, "system": system, **options})
-    for name in ("map", "from_graph", "from_onnx", "compat"):
+    for name in ("map", "from_graph", "from_onnx"):
         if getattr(asked, name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"llm: found {name} against a study of kernels (dfcompile llm {flag} prints it)")
@@ -256,27 +252,6 @@ def _resized(group: Sequences, change: str, amount: int) -> Sequences:
     if change == "batch":
         return replace(group, count=amount)
     return replace(group, past=amount - 1) if group.decodes else replace(group, new=amount)
-
-
-def notebook_page(asked: LanguageOptions) -> str:
-    """Return what the notebook prints of a configuration and a machine.
-
-    Raises:
-        UserError: options that the notebook has not, or what it cannot read.
-    """
-    given = [name for name in ("prefill", "decode", "degrees") if getattr(asked, name)]
-    if given:
-        raise UserError(f"--compat notebook: found --{given[0]}, which its last cell has not (--chunked P:A:C sets it)")
-    configuration = read_configuration(asked.config, may_download=asked.allow_download)
-    model = notebook_model(configuration.values, configuration.where)
-    device, _ = find_device(asked.system)
-    sizes = [8192, 512, 256]
-    if asked.chunked:
-        words = asked.chunked[0].split(":")
-        if len(words) != 3:
-            raise UserError(f"--chunked: found {asked.chunked[0]!r} against PROMPT:ANSWER:CHUNK")
-        sizes = [_positive("--chunked", word, 2**40) for word in words]
-    return notebook_text(model, notebook_machine(device), *sizes)
 
 
 def _chips(text: str) -> tuple[int, ...]:

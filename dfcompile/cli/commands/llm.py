@@ -14,21 +14,16 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     """Count and time a language model from its configuration: prompts, decodes, or both in one step."""
     check_targets((outputs.output, outputs.html))
     is_graph = asked.from_graph or asked.from_onnx is not None
-    if outputs.html is not None and (asked.compat is not None or is_graph):
-        raise UserError("--html: found --compat, --from-graph or --from-onnx against a report (leave one of them out)")
+    if outputs.html is not None and is_graph:
+        raise UserError("--html: found --from-graph or --from-onnx against a report (leave one of them out)")
 
-    from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, notebook_page, request_of, swept
+    from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, request_of, swept
 
-    page = None
-    if asked.compat is not None:
-        with show_stage(f"studying {asked.config}"):
-            page = notebook_page(asked)
-    elif is_graph:
+    if is_graph:
         from dfcompile.api.language_graphs import graph_page
 
         with show_stage(f"holding {asked.config} against its graph"):
             page = graph_page(asked, output_width())
-    if page is not None:
         write_text(page, outputs.output)
         return
 
