@@ -28,7 +28,6 @@ from dfcompile.frontend.program import Port as Port
 from dfcompile.frontend.program import Program as Program
 from dfcompile.frontend.reading import FILE_KINDS as FILE_KINDS
 from dfcompile.frontend.reading import ReadModel as ReadModel
-from dfcompile.frontend.reading import files_of_data as files_of_data
 from dfcompile.frontend.reading import read_model as read_model
 from dfcompile.frontend.sdfg.dialects import CANONICAL as CANONICAL
 from dfcompile.frontend.sdfg.dialects import ONNX as ONNX

@@ -88,15 +88,6 @@ def _put(tensor: TensorProto, content: bytes) -> None:
     del tensor.external_data[:]
 
 
-def external_files(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]:
-    """Return the files that the external data of a model is in.
-
-    Raises:
-        UserError: as `mapped_data`.
-    """
-    return tuple(dict.fromkeys(_part(tensor, folder).path for tensor in _external(model)))
-
-
 def _part(tensor: TensorProto, folder: Path) -> _Part:
     where = f"tensor {tensor.name!r}"
     keys = {entry.key: entry.value for entry in tensor.external_data}
