@@ -11,7 +11,6 @@ from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Program
-from dfcompile.frontend.sdfg.onnx_form import program_to_onnx
 from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
 from dfcompile.rtl.folder import rtl_files, scheduled_circuit
@@ -33,8 +32,7 @@ def emitted_files(exploration: Exploration, kind: str) -> Files:
     if kind == "rtl":
         return _circuits(exploration.points)
     if kind == "onnx":
-        program = exploration.model.program
-        return _program(program) | {f"{program.name}.onnx": program_to_onnx(program)}
+        return _program(exploration.model.program)
     found: Iterator[tuple[Variant, Files]] = ((variant, _WRITERS[kind](variant)) for variant in exploration.variants)
     if kind == "schedule":
         found = ((point.variant, _schedule(point)) for point in exploration.points)
