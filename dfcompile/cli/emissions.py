@@ -16,7 +16,6 @@ from dfcompile.lowering.program_text import format_program
 from dfcompile.rtl.folder import rtl_files, scheduled_circuit
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.variants import Variant
-from dfcompile.visualization.dag_drawing import dag_to_svg
 from dfcompile.visualization.dot import to_dot
 from dfcompile.visualization.trace import schedule_to_trace
 
@@ -65,12 +64,7 @@ def _program(program: Program) -> Files:
 
 
 def _canonical(variant: Variant) -> Files:
-    forms: dict[str, Callable[[CanonicalDag], str]] = {
-        "dag": format_dag,
-        "json": dag_to_json,
-        "dot": to_dot,
-        "svg": dag_to_svg,
-    }
+    forms: dict[str, Callable[[CanonicalDag], str]] = {"dag": format_dag, "json": dag_to_json, "dot": to_dot}
     return {f"{variant.dag.name}.{suffix}": form(variant.dag) for suffix, form in forms.items()}
 
 
