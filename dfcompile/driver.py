@@ -312,7 +312,7 @@ def _points(
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
     """Return what lowers the share of a chip by the expansions and passes of the whole, down to its canonical DAG."""
-    from dfcompile.lowering.shares.program_share import SharedProgram, choices_of  # needs DaCe
+    from dfcompile.lowering.shares import SharedProgram, choices_of  # needs DaCe
 
     program = SharedProgram(variant.library, plan.table, {kernel.name: kernel for kernel in variant.dag.kernels})
     choices = (*choices_of(variant.lowered.chosen), *variant.choices)

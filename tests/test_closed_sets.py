@@ -22,7 +22,7 @@ from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import _label
 from dfcompile.dfmodel_backend.machine.machine import Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
 from dfcompile.dfmodel_backend.milp import MilpOptions, solve
-from dfcompile.dfmodel_backend.placement.placement import exchange_dimensions, walk
+from dfcompile.dfmodel_backend.placement import exchange_dimensions, walk
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InternalError
 from dfcompile.lowering import Reduction

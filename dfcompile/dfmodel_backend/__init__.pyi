@@ -17,7 +17,7 @@ from dfcompile.dfmodel_backend.machine.system import System as System
 from dfcompile.dfmodel_backend.machine.system_file import read_named_system as read_named_system
 from dfcompile.dfmodel_backend.options import MappingOptions as MappingOptions
 from dfcompile.dfmodel_backend.options import Overlap as Overlap
-from dfcompile.dfmodel_backend.placement.placement import PlacedConfiguration as PlacedConfiguration
+from dfcompile.dfmodel_backend.placement import PlacedConfiguration as PlacedConfiguration
 from dfcompile.dfmodel_backend.sharding.program_shares import tensor_layouts as tensor_layouts
 from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts as AttainedCounts
 from dfcompile.dfmodel_backend.solve.attained_counts import LowerShare as LowerShare

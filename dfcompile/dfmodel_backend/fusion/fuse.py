@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, configs_of
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
+from dfcompile.dfmodel_backend.fusion.pipelines import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS

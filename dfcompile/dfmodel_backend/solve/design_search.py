@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, degrees_of, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, never_fits_dram
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
-from dfcompile.dfmodel_backend.relax.designs import infeasible_shardings
+from dfcompile.dfmodel_backend.relax import infeasible_shardings
 from dfcompile.dfmodel_backend.sharding.designs import InterChip, candidate_shardings
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.host.stages import counted

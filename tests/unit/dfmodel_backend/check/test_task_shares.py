@@ -18,7 +18,7 @@ from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.shares.program_share import SharedProgram
+from dfcompile.lowering.shares import SharedProgram
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.onnx_text import program_from_text

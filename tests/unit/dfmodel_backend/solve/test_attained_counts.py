@@ -27,7 +27,7 @@ from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.solve import attained_counts
 from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
-from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
+from dfcompile.lowering.shares import SharedProgram, choices_of
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.asked_options import asked
