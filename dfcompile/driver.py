@@ -10,7 +10,7 @@ from dfcompile import choosing, expansion_names
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS
-from dfcompile.canonical_dag.share import ProgramShare
+from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of

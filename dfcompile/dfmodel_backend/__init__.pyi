@@ -7,13 +7,13 @@ from dfcompile.dfmodel_backend.attained.task_model import TaskModel as TaskModel
 from dfcompile.dfmodel_backend.check.mappings import check_mapping as check_mapping
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures as StepFigures
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping as Mapping
-from dfcompile.dfmodel_backend.fusion.registry import find_solver as find_solver
-from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers as fusion_solvers
+from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver as find_solver
+from dfcompile.dfmodel_backend.fusion.fusion_solver import fusion_solvers as fusion_solvers
 from dfcompile.dfmodel_backend.import_faults import plugin_faults as plugin_faults
-from dfcompile.dfmodel_backend.machine.asked_system import load_system as load_system
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems as named_systems
 from dfcompile.dfmodel_backend.machine.system import Amount as Amount
 from dfcompile.dfmodel_backend.machine.system import System as System
+from dfcompile.dfmodel_backend.machine.system_file import load_system as load_system
 from dfcompile.dfmodel_backend.machine.system_file import read_named_system as read_named_system
 from dfcompile.dfmodel_backend.options import MappingOptions as MappingOptions
 from dfcompile.dfmodel_backend.options import Overlap as Overlap

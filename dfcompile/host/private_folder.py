@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from dfcompile.errors import UserError
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 
 PATIENCE = 20  # times; a compiler that is being ended may still write
 PAUSE_S = 0.05

@@ -17,7 +17,7 @@ from onnx import TensorProto
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import PACKED_BITS
 from dfcompile.frontend.onnx.draft import Constant, Constants, graphs_of, nodes_of
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 
 SPARE_BYTES = 2**26  # that tensors may read in all beyond the sizes of their files: some share a part
 _NO_NUMBERS = (TensorProto.UNDEFINED, TensorProto.STRING)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 from dfcompile.host.stages import stage, work_of
 from dfcompile.language_models.graph.kernels import CACHE, INPUT, PARAMETER, Trace, TraceNode
 

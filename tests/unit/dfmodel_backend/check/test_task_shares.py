@@ -8,7 +8,7 @@ import pytest
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.canonical_dag.share import OWN, ProgramShare
+from dfcompile.canonical_dag.kernel import OWN, ProgramShare
 from dfcompile.dfmodel_backend import Overlap, System, TaskMapping, TaskModel, dataflow_graph, load_system
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.canonical_dag.share import ProgramShare
+from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.dfmodel_backend import (
     AttainedCounts,
     ChipCounts,
@@ -34,7 +34,7 @@ from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text
 from tests.unit.dfmodel_backend.sharding.tiny_programs import random_system
-from tests.unit.lowering.shares.split_programs import MODELS, TABLE, Lowered, lowered
+from tests.unit.lowering.split_programs import MODELS, TABLE, Lowered, lowered
 
 SMALL = st.sampled_from([name for name in MODELS if name != "attention"])  # what is slow there is the ideal
 

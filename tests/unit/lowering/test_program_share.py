@@ -23,7 +23,7 @@ from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.shares import SharedProgram, choices_of
 from dfcompile.records import replace
 from tests.examples import examples
-from tests.unit.lowering.shares.split_programs import MODELS, TABLE, WRITTEN, Array, Lowered, lowered, run
+from tests.unit.lowering.split_programs import MODELS, TABLE, WRITTEN, Array, Lowered, lowered, run
 
 Chip = tuple[int, ...]
 
