@@ -16,7 +16,7 @@ from dfcompile.lowering.program_text import format_program
 from dfcompile.rtl.folder import rtl_files, scheduled_circuit
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.variants import Variant
-from dfcompile.visualization.dot import to_dot
+from dfcompile.visualization.families import to_dot
 from dfcompile.visualization.trace import schedule_to_trace
 
 Files = dict[str, str | bytes]  # content by name

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.analysis.longest_path import connected, lowest_order
+from dfcompile.canonical_dag.analysis import connected, lowest_order
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.extraction.families import Cut, MemberVolumes, TaskFamily
 from dfcompile.canonical_dag.extraction.granularity import Granularity

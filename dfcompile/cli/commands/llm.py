@@ -20,7 +20,7 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, request_of, swept
 
     if is_graph:
-        from dfcompile.api.language_graphs import graph_page
+        from dfcompile.api.language_models import graph_page
 
         with show_stage(f"holding {asked.config} against its graph"):
             page = graph_page(asked, output_width())

@@ -14,9 +14,9 @@ from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names
 from dfcompile.frontend.onnx.external_data import mapped_data, with_data
-from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
+from dfcompile.host.printable import one_line
 
 _HINT = "that implementation is wrong for some operators: install dfcompile[oracle] for onnxruntime, and try again"
 

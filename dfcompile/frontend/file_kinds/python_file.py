@@ -10,9 +10,9 @@ import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.model import Array, FileKind, Model, ReadOptions
-from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.torch.python_module import running
+from dfcompile.host.printable import named
 from dfcompile.host.stages import stage, work_of
 from dfcompile.records import replace
 

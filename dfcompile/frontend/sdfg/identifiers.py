@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-from dfcompile.frontend.onnx.draft import free_name
+from dfcompile.frontend.onnx.free_name import free_name
 
 _CPP_KEYWORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
