@@ -14,8 +14,7 @@ from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names, read_
 from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.onnx.shapes import Types
 from dfcompile.frontend.program import KnownInput, Port, Program
-from dfcompile.frontend.sdfg.dialects import AttributeValue
-from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
+from dfcompile.frontend.sdfg.identifiers import AttributeValue, labels_of, safe_identifier, safe_identifiers
 from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph
 from dfcompile.frontend.validation.structure import check_structure
 from dfcompile.frontend.validation.typed_values import check_operands, checked_types

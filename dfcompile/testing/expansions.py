@@ -14,8 +14,7 @@ from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.execution.verification import verified_deviation
 from dfcompile.lowering.levels import program_of
 from dfcompile.records import replace
-from dfcompile.testing.canonical_dags import canonical_dags, check_dag
-from dfcompile.testing.models import NO_PARAMETERS, Values, model_of_text
+from dfcompile.testing.models import NO_PARAMETERS, Values, canonical_dags, check_dag, model_of_text
 
 # A chain with a fork and a join, a product between element-wise operators, a view, and a result that nobody uses.
 GRAPHS = (
