@@ -159,7 +159,7 @@ def install(monkeypatch: pytest.MonkeyPatch, solver: FusionSolver) -> None:
     shipped = SOLVERS.collect()
     plugins = (*shipped.plugins, Plugin(solver, solver.module))
     known = Collected(plugins, {**shipped.by_name, solver.name: solver}, ())
-    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.registry.fusion_solvers", lambda: known)
+    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.fusion_solver.fusion_solvers", lambda: known)
 
 
 def test_designs_are_solved_by_solvers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
