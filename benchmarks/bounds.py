@@ -18,12 +18,12 @@ from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curv
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, gemm, plain_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.operators import BoundedModel
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
+from dfcompile.io_bounds.tilings import Rules, Tiles
 from dfcompile.operator_shapes import bounded_model
 from tests.unit.io_bounds.published_curves import crossed_product, published
 
 TOOL_CPU_S = 7_403.0  # of the 69 curves on such a machine
-AS_THE_TOOL = Rules(Tiles.DIVISORS, Halo.FORGET)
+AS_THE_TOOL = Rules(Tiles.DIVISORS)
 Shape = PlainEinsum | Convolution
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from dfcompile.api.bound_model import bounds
     from dfcompile.api.compare_reports import compare
     from dfcompile.api.compile_model import compile_model as compile  # noqa: A004  # it is what a compiler does
+    from dfcompile.api.compile_model import run_model as run
     from dfcompile.api.explore_model import explore_model as explore
     from dfcompile.api.language_models import llm
-    from dfcompile.api.run_model import run_model as run
     from dfcompile.api.runs import open_page
     from dfcompile.api.schedule_dag import schedule
     from dfcompile.api.solve_design import solve
@@ -36,7 +36,7 @@ _PLACES: Final = (
     ("dfcompile.api.compile_model", "compile_model", "compile"),
     ("dfcompile.api.explore_model", "explore_model", "explore"),
     ("dfcompile.api.language_models", "llm", "llm"),
-    ("dfcompile.api.run_model", "run_model", "run"),
+    ("dfcompile.api.compile_model", "run_model", "run"),
     ("dfcompile.api.runs", "open_page", "open_page"),
     ("dfcompile.api.schedule_dag", "schedule", "schedule"),
     ("dfcompile.api.solve_design", "solve", "solve"),

@@ -10,7 +10,7 @@ from dfcompile import choosing, expansion_names
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DECLARED, DEFAULT_OPTIONS
-from dfcompile.canonical_dag.share import ProgramShare
+from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of
@@ -316,7 +316,7 @@ def _points(
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
     """Return what lowers the share of a chip by the expansions and passes of the whole, down to its canonical DAG."""
-    from dfcompile.lowering.shares.program_share import SharedProgram, choices_of  # needs DaCe
+    from dfcompile.lowering.shares import SharedProgram, choices_of  # needs DaCe
 
     program = SharedProgram(variant.library, plan.table, {kernel.name: kernel for kernel in variant.dag.kernels})
     choices = (*choices_of(variant.lowered.chosen), *variant.choices)

@@ -34,7 +34,7 @@ PLANTED = (
     ("imports point back along the flow of data", "frontend/planted.py", "dfcompile.lowering"),
     ("rooms of the frontend", "frontend/onnx/planted.py", "dfcompile.frontend.onnx_model"),
     ("rooms of lowering", "lowering/operators/planted.py", "dfcompile.lowering.expansions.matmul"),
-    ("rooms of the canonical DAG", "canonical_dag/analysis/planted.py", "dfcompile.canonical_dag.builder"),
+    ("rooms of the canonical DAG", "canonical_dag/analysis.py", "dfcompile.canonical_dag.builder"),
     ("rooms of the scheduler", "scheduler/bounds/planted.py", "dfcompile.scheduler.partitioners.spatial"),
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),
     ("rooms of circuits", "rtl/regular_rows.py", "dfcompile.rtl.folder"),

@@ -22,14 +22,14 @@ from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import _label
 from dfcompile.dfmodel_backend.machine.machine import Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
 from dfcompile.dfmodel_backend.milp import MilpOptions, solve
-from dfcompile.dfmodel_backend.placement.placement import exchange_dimensions, walk
+from dfcompile.dfmodel_backend.placement import exchange_dimensions, walk
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InternalError
 from dfcompile.lowering import Reduction
 from dfcompile.lowering.execution.compiled_form import _extremum
 from dfcompile.options import Timing, Volumes
 from dfcompile.records import replace
-from dfcompile.visualization.dot import _SHAPES
+from dfcompile.visualization.families import _SHAPES
 from tests.locations import DESIGNS
 
 NEW: Any = SimpleNamespace(value="new", name="NEW", shard="new")  # a member that was added without a thought

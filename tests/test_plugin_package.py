@@ -19,7 +19,7 @@ import pytest
 from onnx import parser
 
 from dfcompile.cli.main import main
-from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
+from dfcompile.dfmodel_backend.fusion.fusion_solver import fusion_solvers
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import dimension_kinds
 from tests.onnx_files import save_convolution

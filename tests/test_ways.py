@@ -36,7 +36,7 @@ Way = Callable[[], object]
 # What runs on a way and decides nothing about its answer, by folder or file.
 ON_ALL_WAYS = (
     "canonical_dag/builder.py", "canonical_dag/dag.py", "canonical_dag/kernel.py", "canonical_dag/dag.py",
-    "canonical_dag/analysis/", "distinct.py", "host/", "options/", "plugins/", "records.py",
+    "canonical_dag/analysis.py", "distinct.py", "host/", "options/", "plugins/", "records.py",
 )  # fmt: skip
 BESIDE = {
     "makespan": (

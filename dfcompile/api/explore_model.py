@@ -11,16 +11,14 @@ from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
-from dfcompile.exploration.answers import Question, keep_answer, known_answer
 from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.exploration.workers import DaskCluster, InThisProcess, LocalProcesses, Workers, processors
-from dfcompile.frontend import FILE_KINDS, Program, ReadOptions, read_model
+from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import work_of
-from dfcompile.lowering import ExpansionTable, registered_expansions
+from dfcompile.lowering import registered_expansions
 from dfcompile.options import ExploreOptions, ShowStage, of_stage, read_options, show_nothing, takes
 from dfcompile.options.readers import File
-from dfcompile.plugins import is_own
 from dfcompile.report.exploration import exploration_record, exploration_rows, exploration_table
 from dfcompile.report.plain_values import Json
 from dfcompile.scheduler import registered_partitioners
@@ -117,37 +115,21 @@ def explored(
     files = (options.model, *map(Path, filter(None, (options.system,))))
     count = options.jobs or processors()
     path = options.cache or default_store()
-    question = Question(asked, options.model, reading)
-    key = question.key() if _is_all_own(table) else None  # sources of others are not looked at
+    with show(f"reading {options.model}"):  # before the cache is opened, which is none of the model's files
+        program = read_model(options.model, reading).program
+    with (
+        closing(ResultStore(path, warn)) as store,
+        closing(_workers(count, options.cluster)) as workers,
+        show(f"exploring {program.name}"),
+        work_of(asked.tries) as work,
+    ):
 
-    def read() -> Program:
-        with show(f"reading {options.model}"):
-            return read_model(options.model, reading).program
+        def tell(progress: Progress) -> None:
+            work.is_at(progress.tries, f"gap {100 * progress.gap:.1f} %" if progress.gap else "")
+            notify(progress)
 
-    program = read() if key is None else None  # the cache is none of the model's files, which are known by then
-    with closing(ResultStore(path, warn)) as store:
-        known = None if key is None else known_answer(key, question, store)
-        if known is not None:
-            return ExplorationRun(known, files)
-        with closing(_workers(count, options.cluster)) as workers:
-            program = program or read()
-            with show(f"exploring {program.name}"), work_of(asked.tries) as work:
-
-                def tell(progress: Progress) -> None:
-                    work.is_at(progress.tries, f"gap {100 * progress.gap:.1f} %" if progress.gap else "")
-                    notify(progress)
-
-                found = explore_space(program, table, asked, store, workers, tell)
-        if key is not None:
-            keep_answer(key, question, found, store)
-        return ExplorationRun(found, files)
-
-
-def _is_all_own(table: ExpansionTable) -> bool:
-    """Whether all parts that an answer may depend on are dfcompile's."""
-    partitioners = registered_partitioners().plugins
-    kinds = FILE_KINDS.collect().plugins
-    return all(is_own(plugin.origin) for plugins in (table.plugins, partitioners, kinds) for plugin in plugins)
+        found = explore_space(program, table, asked, store, workers, tell)
+    return ExplorationRun(found, files)
 
 
 def _workers(count: int, cluster: str | None) -> Workers:

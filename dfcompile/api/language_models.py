@@ -1,4 +1,4 @@
-"""Studies of language models from plain options: what ``dfcompile llm`` does."""
+"""Studies of language models from plain options, and their graphs beside them: what ``dfcompile llm`` does."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,18 @@ from dfcompile.api.runs import PageSource, Shown
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.host.inputs import readable_text
 from dfcompile.host.stages import counted
-from dfcompile.language_models.configuration.reading import read_configuration
-from dfcompile.language_models.machines.finding import find_device
+from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
+from dfcompile.language_models.formats import FORMATS, uniform
+from dfcompile.language_models.graph.exported import exported_trace
+from dfcompile.language_models.graph.kernels import GraphKernel, Trace, graph_kernels, total_macs
 from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step
-from dfcompile.language_models.notebook.counting import notebook_machine, notebook_model
-from dfcompile.language_models.notebook.printing import notebook_text
+from dfcompile.language_models.model import Mask
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case
-from dfcompile.language_models.steps.batch import LARGEST, Sequences, chunked_batch, decode_batch, prefill_batch
+from dfcompile.language_models.parameters import kv_elements_per_token
+from dfcompile.language_models.steps.batch import LARGEST, Batch, Sequences, chunked_batch, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
+from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, Study, study_of
 from dfcompile.language_models.times.step_time import roofline
 from dfcompile.options import read_options, takes
@@ -31,6 +34,72 @@ from dfcompile.report.language_models.mapped import mapped_lines, mapped_record,
 from dfcompile.report.language_models.tables import study_table
 from dfcompile.report.plain_values import Json, rounded
 from dfcompile.report.rows import text_names
+from dfcompile.report.text_tables import Column, Table, page
+
+
+def graph_page(asked: LanguageOptions, width: int) -> str:
+    """Return the kernels of the graph of one step as a table, and their multiply-accumulates beside the closed form.
+
+    The graph multiplies every query with every key, makes logits of every token, and expands latents: so does the
+    closed form here.
+
+    Raises:
+        UserError: no single kind of sequence is asked for, it is longer than a window, torch or transformers is not
+            installed, or the two differ, which says by how much.
+    """
+    how = "--from-onnx" if asked.from_onnx else "--from-graph"
+    batch, group = _one_step(asked, how)
+    configuration = read_configuration(asked.config, may_download=asked.allow_download)
+    model = model_of(configuration)
+    reaches = (layer.attention.reach for layer in model.layers)
+    least = min((reach.extent for reach in reaches if reach.mask is not Mask.FULL), default=batch.longest)
+    if batch.longest > least:
+        raise UserError(f"{how}: found a prompt of {batch.longest} tokens against a window of {least} or fewer")
+    trace = _trace(configuration, group, asked)
+    kernels = graph_kernels(trace)
+    closed = step_of(model, batch, uniform(FORMATS["bf16"]), StepChoices(causal=False, latent=Latent.NAIVE)).macs
+    counted = total_macs(kernels)
+    if counted != closed:
+        raise UserError(f"{how}: the graph of {model.name} has {counted} MACs against {closed} of the closed form")
+    lines = [*_table(kernels).lines(width), f"MACs of the graph: {counted:,}, as the closed form"]
+    held = kv_elements_per_token(model) * group.past * group.count
+    if trace.cache_elements != held:
+        found = f"a cache of {trace.cache_elements} elements against {held}"
+        raise UserError(f"{how}: the graph of {model.name} has {found} of the closed form")
+    if held:
+        lines.append(f"elements of the cache: {held:,}, as the closed form")
+    return page(lines)
+
+
+def _trace(configuration: Configuration, group: Sequences, asked: LanguageOptions) -> Trace:
+    if asked.from_onnx is None:
+        return exported_trace(configuration.values, group, configuration.where)
+    from dfcompile.language_models.graph.onnx_trace import onnx_trace
+
+    return onnx_trace(asked.from_onnx, asked.dims)
+
+
+def _one_step(asked: LanguageOptions, how: str) -> tuple[Batch, Sequences]:
+    """Return the one step that is asked for, and its one kind of sequence."""
+    prompts, decodes = asked.prefill, asked.decode
+    if asked.chunked or len(prompts) + len(decodes) != 1:
+        raise UserError(f"{how}: found no single prompt (give --prefill TOKENS or --decode CONTEXTxBATCH)")
+    batch = prefill_batch(prompts[0], all_rows=True) if prompts else decode_batch(decodes[0])
+    if len(batch.groups) != 1:
+        raise UserError(f"{how}: {batch.name}: found sequences of {len(batch.groups)} lengths against one")
+    return batch, batch.groups[0]
+
+
+def _table(kernels: tuple[GraphKernel, ...]) -> Table:
+    columns = (
+        Column("kind", tuple(one.kind for one in kernels), is_text=True),
+        Column("count", tuple(f"{one.count:,}" for one in kernels)),
+        *(Column(name, tuple(str(getattr(one, name)) for one in kernels)) for name in ("m", "k", "n", "batch")),
+        Column("MACs", tuple(f"{one.macs:,}" for one in kernels)),
+    )
+    modules = Column("module", tuple(one.name for one in kernels), is_text=True)
+    return Table("kernels of the graph", (modules,), columns)
+
 
 MOST_CHIPS = 2**20
 MOST_SWEPT = 64
@@ -102,7 +171,7 @@ def llm(config: File, system: File, **options: Any) -> StudyRun:
             asks for something else than a study.
     """
     asked = read_options(LanguageOptions, {"config": config, "system": system, **options})
-    for name in ("map", "from_graph", "from_onnx", "compat", "serve"):
+    for name in ("map", "from_graph", "from_onnx", "serve"):
         if getattr(asked, name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"llm: found {name} against a study of kernels (dfcompile llm {flag} prints it)")
@@ -256,27 +325,6 @@ def _resized(group: Sequences, change: str, amount: int) -> Sequences:
     if change == "batch":
         return replace(group, count=amount)
     return replace(group, past=amount - 1) if group.decodes else replace(group, new=amount)
-
-
-def notebook_page(asked: LanguageOptions) -> str:
-    """Return what the notebook prints of a configuration and a machine.
-
-    Raises:
-        UserError: options that the notebook has not, or what it cannot read.
-    """
-    given = [name for name in ("prefill", "decode", "degrees") if getattr(asked, name)]
-    if given:
-        raise UserError(f"--compat notebook: found --{given[0]}, which its last cell has not (--chunked P:A:C sets it)")
-    configuration = read_configuration(asked.config, may_download=asked.allow_download)
-    model = notebook_model(configuration.values, configuration.where)
-    device, _ = find_device(asked.system)
-    sizes = [8192, 512, 256]
-    if asked.chunked:
-        words = asked.chunked[0].split(":")
-        if len(words) != 3:
-            raise UserError(f"--chunked: found {asked.chunked[0]!r} against PROMPT:ANSWER:CHUNK")
-        sizes = [_positive("--chunked", word, 2**40) for word in words]
-    return notebook_text(model, notebook_machine(device), *sizes)
 
 
 def _chips(text: str) -> tuple[int, ...]:

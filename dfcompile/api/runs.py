@@ -211,7 +211,7 @@ class Shown(ABC):
         """Return the report as a page that says which command makes it again, with links to files beside it."""
         from dfcompile.page.document import Content, html_page
         from dfcompile.page.provenance import provenance_of, subject_of
-        from dfcompile.visualization.timeline import timeline_of
+        from dfcompile.visualization.trace import timeline_of
 
         source = self.page_source
         ordered = sorted(source.schedules, key=makespan_order)

@@ -6,7 +6,7 @@ from typing import Any
 from dfcompile.api.runs import Run, schedule_results
 from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.forms.dag_file import read_dag_file
+from dfcompile.canonical_dag.forms.json_form import read_dag_file
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.host.stages import counted
 from dfcompile.options import DEFAULT_SLACK, DagOptions, Effort, ShowStage, of_stage, read_options, show_nothing, takes

@@ -15,9 +15,9 @@ from dfcompile.dfmodel_backend.compatibility import parse_compatibility
 from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_file.solved import solve_message
-from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.placement.placement import PlacedConfiguration, place_design
+from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
+from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.placement import PlacedConfiguration, place_design
 from dfcompile.dfmodel_backend.solve.corrections import corrections_of
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.options import SetupOptions, read_options, takes

@@ -22,8 +22,7 @@ from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Coverage
 from dfcompile.lowering.execution.verification import Array, Outputs
 from dfcompile.report.figures import RepetitionSummary, Report, VerificationSummary
-from dfcompile.report.lowerings import LoweringSummary
-from dfcompile.report.operator_figures import AutomaticSummary, RivalsSummary
+from dfcompile.report.operator_figures import AutomaticSummary, LoweringSummary, RivalsSummary
 from dfcompile.variants import Variant
 
 _LOST = 5e-13  # of a number with twelve digits

@@ -3,13 +3,13 @@
 Extraction from an SDFG is not imported here: it takes DaCe with it.
 """
 
-from dfcompile.canonical_dag.analysis.longest_path import topological_order as topological_order
-from dfcompile.canonical_dag.analysis.work_and_depth import critical_path as critical_path
-from dfcompile.canonical_dag.analysis.work_and_depth import io_elements as io_elements
-from dfcompile.canonical_dag.analysis.work_and_depth import levels as levels
-from dfcompile.canonical_dag.analysis.work_and_depth import streaming_components as streaming_components
-from dfcompile.canonical_dag.analysis.work_and_depth import streaming_depth as streaming_depth
-from dfcompile.canonical_dag.analysis.work_and_depth import total_work as total_work
+from dfcompile.canonical_dag.analysis import critical_path as critical_path
+from dfcompile.canonical_dag.analysis import io_elements as io_elements
+from dfcompile.canonical_dag.analysis import levels as levels
+from dfcompile.canonical_dag.analysis import streaming_components as streaming_components
+from dfcompile.canonical_dag.analysis import streaming_depth as streaming_depth
+from dfcompile.canonical_dag.analysis import topological_order as topological_order
+from dfcompile.canonical_dag.analysis import total_work as total_work
 from dfcompile.canonical_dag.builder import DagBuilder as DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL as NO_KERNEL
 from dfcompile.canonical_dag.dag import NO_MEMBER as NO_MEMBER

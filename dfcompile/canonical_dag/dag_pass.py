@@ -7,8 +7,7 @@ from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.verifier import verify
 from dfcompile.errors import VerificationError
 from dfcompile.plugins import Collected, PluginKind, faults_of_pass
-from dfcompile.plugins.passes import Pass, Rewrite
-from dfcompile.plugins.settings import call_with, settings_of
+from dfcompile.plugins.settings import Pass, Rewrite, call_with, settings_of
 
 
 class DagPass(Pass, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag.analysis.longest_path import nodes_on_a_cycle
+from dfcompile.canonical_dag.analysis import nodes_on_a_cycle
 from dfcompile.canonical_dag.dag import (
     COLUMNS,
     EDGE_COLUMNS,

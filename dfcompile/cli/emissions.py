@@ -11,14 +11,12 @@ from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Program
-from dfcompile.frontend.sdfg.onnx_form import program_to_onnx
 from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
 from dfcompile.rtl.folder import rtl_files, scheduled_circuit
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.variants import Variant
-from dfcompile.visualization.dag_drawing import dag_to_svg
-from dfcompile.visualization.dot import to_dot
+from dfcompile.visualization.families import to_dot
 from dfcompile.visualization.trace import schedule_to_trace
 
 Files = dict[str, str | bytes]  # content by name
@@ -33,8 +31,7 @@ def emitted_files(exploration: Exploration, kind: str) -> Files:
     if kind == "rtl":
         return _circuits(exploration.points)
     if kind == "onnx":
-        program = exploration.model.program
-        return _program(program) | {f"{program.name}.onnx": program_to_onnx(program)}
+        return _program(exploration.model.program)
     found: Iterator[tuple[Variant, Files]] = ((variant, _WRITERS[kind](variant)) for variant in exploration.variants)
     if kind == "schedule":
         found = ((point.variant, _schedule(point)) for point in exploration.points)
@@ -67,12 +64,7 @@ def _program(program: Program) -> Files:
 
 
 def _canonical(variant: Variant) -> Files:
-    forms: dict[str, Callable[[CanonicalDag], str]] = {
-        "dag": format_dag,
-        "json": dag_to_json,
-        "dot": to_dot,
-        "svg": dag_to_svg,
-    }
+    forms: dict[str, Callable[[CanonicalDag], str]] = {"dag": format_dag, "json": dag_to_json, "dot": to_dot}
     return {f"{variant.dag.name}.{suffix}": form(variant.dag) for suffix, form in forms.items()}
 
 

@@ -18,8 +18,7 @@ import click
 
 import dfcompile
 from dfcompile.errors import PluginError, UnsupportedOpError, UserError
-from dfcompile.host.printable import printable
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import printable, reason_of
 
 DONE: Final = 0
 MENDABLE: Final = 1

@@ -8,7 +8,7 @@ from typing import Final
 from dfcompile.canonical_dag import DagPass, registered_dag_passes
 from dfcompile.canonical_dag.dag_pass import DAG_PASSES
 from dfcompile.dfmodel_backend import System, named_systems, read_named_system
-from dfcompile.dfmodel_backend.fusion.registry import SOLVERS
+from dfcompile.dfmodel_backend.fusion.fusion_solver import SOLVERS
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, systems_listed
 from dfcompile.dfmodel_backend.machine.network.topologies import DIMENSION_KINDS
 from dfcompile.errors import UserError, nearest

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.host.child_processes import ending_with_us
-from dfcompile.host.private_folder import private_folder
+from dfcompile.host.private_folder import ending_with_us, private_folder
 
 if TYPE_CHECKING:
     import pulp

@@ -1,4 +1,4 @@
-"""What the mapping of a dataflow graph depends on besides graph and system."""
+"""What the mapping of a dataflow graph, and the solution of a design, depend on besides graph and system."""
 
 from enum import StrEnum, unique
 from functools import reduce
@@ -7,6 +7,8 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 
 _Times = npt.NDArray[np.float64]
 
@@ -77,3 +79,32 @@ class MappingOptions(Struct, frozen=True):
     max_variables: int = 20_000  # of an integer program; above, the shortest path is taken
     max_nodes: int = 20_000  # of the search tree of an integer program; above, its best solution counts, with a gap
     time_limit_s: float = 0.0  # of a MILP; 0: none, the result then does not depend on the speed of the machine
+
+
+MOST_DOWN_SETS = 20_000
+MOST_ARCS = 4_000_000  # pairs of down-sets
+
+
+@unique
+class ShardingObjective(StrEnum):
+    """What a sharding minimises."""
+
+    BYTES = "bytes"  # between chips, as in [ko24]
+    TIME = "time"  # of a batch: several shardings are tried
+
+
+class DesignOptions(Struct, frozen=True):
+    """Options of `solve_design`."""
+
+    solver: str = DEFAULT_SOLVER  # name of a registered solver of fusion
+    objective: ShardingObjective | None = None  # None: time, or bytes as the original
+    compatibility: Compatibility = RIGHT
+    max_down_sets: int = MOST_DOWN_SETS  # above, configurations are intervals of a topological order, and it is said
+    max_arcs: int = MOST_ARCS  # above, the same
+    time_limit_s: float = 0.0  # of a MILP; 0: none
+
+    @property
+    def sharding_objective(self) -> ShardingObjective:
+        """What the sharding minimises."""
+        default = ShardingObjective.BYTES if self.compatibility.sharding_of_fewest_bytes else ShardingObjective.TIME
+        return self.objective or default

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import prod
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
@@ -58,34 +57,24 @@ class Finer(Struct, frozen=True):
     estimated_cycles: int
 
 
-class Answer(Struct, frozen=True, eq=False, kw_only=True, forbid_unknown_fields=True):
-    """What there is to say of a model in a space.
+class Explored(Struct, frozen=True, eq=False, kw_only=True):
+    """What an exploration found.
 
     Attributes:
         model: name of it.
         groups: operators of one shape, and the names that were chosen from.
         found: by the search.
-        rests_on: addresses of all results that the search looked at.
         complex_types: complex element types of the model's arrays.
         finer: what tasks in pieces may bring, where they were not asked for.
+        asked: of the user.
+        computed: jobs that ran now; all others ran before.
     """
 
     model: str
     groups: tuple[OfferedGroup, ...]
     found: Found
-    rests_on: tuple[str, ...]
-    complex_types: tuple[Annotated[str, Meta(pattern="^complex(64|128)$")], ...]
+    complex_types: tuple[str, ...]
     finer: tuple[Finer, ...]
-
-
-class Explored(Answer, frozen=True, eq=False, kw_only=True):
-    """What an exploration found.
-
-    Attributes:
-        asked: of the user.
-        computed: jobs that ran now; all others ran before.
-    """
-
     asked: Asked
     computed: int
 
@@ -131,7 +120,6 @@ def explore_space(
         model=program.name,
         groups=space.offered,
         found=found,
-        rests_on=tuple(jobs.addresses),
         complex_types=program.complex_types,
         finer=_finer_tasks(asked, space, outlined, found.front),
         asked=asked,
@@ -189,7 +177,6 @@ class _Jobs:
         self._asked, self._space, self._outlined = asked, space, outlined
         self._store, self._workers = store, workers
         self.computed = 0
-        self.addresses: dict[str, None] = {}  # of all results that were asked for
 
     def outcomes(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Outcome, ...]]:
         """Yield the outcomes of candidates in their order."""
@@ -200,7 +187,6 @@ class _Jobs:
             granularity = asked.granularities[candidate.granularity]
             jobs.append(Job(graph, granularity, candidate.pes, asked.partition, asked.memories))
         places = [job.keys for job in jobs]
-        self.addresses.update((place, None) for row in places for place in row)
         known = [[self._store.get(place) for place in row] for row in places]
         found: dict[int, tuple[Outcome, ...]] = {
             number: tuple(each for each in row if each is not None) for number, row in enumerate(known)

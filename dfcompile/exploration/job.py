@@ -1,7 +1,6 @@
 """One job of an exploration: a lowering on a number of processing elements, and what it takes."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -144,15 +143,10 @@ def _sources(partition: str) -> str:
     spec = find_spec(module)
     of_module = [] if spec is None or spec.origin is None else [Path(spec.origin)]
     files = [*(file for stage in stages for file in stage), *of_module]
-    return hash_of(_PACKAGES, {f"{number} {file.name}": file for number, file in enumerate(files)}, module)
-
-
-def hash_of(packages: Sequence[str], files: Mapping[str, Path], text: str = "") -> str:
-    """Return a hash of the versions of packages, of files and their names, and of a text."""
-    digest = hashlib.sha256(text.encode())
-    for package in packages:
+    digest = hashlib.sha256(module.encode())
+    for package in _PACKAGES:
         digest.update(f"{package} {version(package)}\n".encode())
-    for name, file in files.items():
+    for file in files:
         with file.open("rb") as content:
-            digest.update(f"{name} {hashlib.file_digest(content, 'sha256').hexdigest()}\n".encode())
+            digest.update(f"{file.name} {hashlib.file_digest(content, 'sha256').hexdigest()}\n".encode())
     return digest.hexdigest()

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from heapq import heapify, heappop, heappush
 from math import prod
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from dfcompile.exploration.asked import MOST_TASKS, TASKS_PER_TRY, Asked, Figures, figures_of, largest_gap, pareto_set
-from dfcompile.exploration.job import Natural, Outcome
+from dfcompile.exploration.job import Outcome
 from dfcompile.exploration.space import Bounds, Space
 from dfcompile.records import replace
 
@@ -20,7 +19,7 @@ _PARTS_PER_TRY = 60  # that are looked at
 Picks = tuple[int | None, ...]
 
 
-class Candidate(Struct, frozen=True, order=True, forbid_unknown_fields=True):
+class Candidate(Struct, frozen=True, order=True):
     """A lowering on a number of processing elements.
 
     Attributes:
@@ -29,12 +28,12 @@ class Candidate(Struct, frozen=True, order=True, forbid_unknown_fields=True):
         picks: option of each group; of some of the space, of the first groups.
     """
 
-    pes: Natural
-    granularity: Natural
-    picks: tuple[Natural, ...]
+    pes: int
+    granularity: int
+    picks: tuple[int, ...]
 
 
-class Point(Struct, frozen=True, forbid_unknown_fields=True):
+class Point(Struct, frozen=True):
     """A candidate with an amount of memory, and what it takes."""
 
     candidate: Candidate
@@ -48,7 +47,7 @@ class Point(Struct, frozen=True, forbid_unknown_fields=True):
         return cls(candidate, outcome, figures_of(asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes))
 
 
-class Found(Struct, frozen=True, forbid_unknown_fields=True):
+class Found(Struct, frozen=True):
     """What a search gives.
 
     Attributes:
@@ -63,9 +62,9 @@ class Found(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     front: tuple[Point, ...]
-    schedules: Natural
-    tries: Natural
-    open_combinations: Annotated[int, Meta(ge=0)]
+    schedules: int
+    tries: int
+    open_combinations: int
     too_large: tuple[str, ...]
     gap: float
     gap_of_schedulable: float

@@ -28,13 +28,12 @@ from dfcompile.frontend.program import Port as Port
 from dfcompile.frontend.program import Program as Program
 from dfcompile.frontend.reading import FILE_KINDS as FILE_KINDS
 from dfcompile.frontend.reading import ReadModel as ReadModel
-from dfcompile.frontend.reading import files_of_data as files_of_data
 from dfcompile.frontend.reading import read_model as read_model
-from dfcompile.frontend.sdfg.dialects import CANONICAL as CANONICAL
-from dfcompile.frontend.sdfg.dialects import ONNX as ONNX
-from dfcompile.frontend.sdfg.dialects import AttributeValue as AttributeValue
-from dfcompile.frontend.sdfg.dialects import input_connector as input_connector
-from dfcompile.frontend.sdfg.dialects import output_connector as output_connector
+from dfcompile.frontend.sdfg.identifiers import CANONICAL as CANONICAL
+from dfcompile.frontend.sdfg.identifiers import ONNX as ONNX
+from dfcompile.frontend.sdfg.identifiers import AttributeValue as AttributeValue
+from dfcompile.frontend.sdfg.identifiers import input_connector as input_connector
+from dfcompile.frontend.sdfg.identifiers import output_connector as output_connector
 
 if TYPE_CHECKING:
     from dfcompile.frontend.sdfg.element_copies import NodeCopies as NodeCopies

@@ -124,15 +124,12 @@ class FileKind(Struct, frozen=True):
         read: gives the model of a file that exists; raises UserErrors.
         content: what the file holds, where files of one suffix may hold different things; else empty.
         claims: whether a file that exists holds that; ``None`` of what has no other content.
-        beside: gives the other files that a model is in, whose content with its own tells all of it; ``None``: it is
-            code, which may look at anything.
     """
 
     suffix: str
     read: Callable[[Path, ReadOptions], Model]
     content: str = ""
     claims: Callable[[Path], bool] | None = None
-    beside: Callable[[Path], tuple[Path, ...]] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.content) is not (self.claims is not None):

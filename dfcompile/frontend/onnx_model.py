@@ -8,14 +8,13 @@ from dfcompile.errors import InternalError, UnsupportedOpError
 from dfcompile.frontend.model import ReadOptions
 from dfcompile.frontend.normaliser import Normalised, normalise
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
-from dfcompile.frontend.normaliser.opset import upgraded, with_later_types, with_operator_set
+from dfcompile.frontend.normaliser.opset import opset_of, with_later_types, with_one_normalisation
 from dfcompile.frontend.onnx.draft import Constants, read_only
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.onnx.shapes import Types
 from dfcompile.frontend.program import KnownInput, Port, Program
-from dfcompile.frontend.sdfg.dialects import AttributeValue
-from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
+from dfcompile.frontend.sdfg.identifiers import AttributeValue, labels_of, safe_identifier, safe_identifiers
 from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph
 from dfcompile.frontend.validation.structure import check_structure
 from dfcompile.frontend.validation.typed_values import check_operands, checked_types
@@ -36,9 +35,9 @@ def program_of(name: str, model: onnx.ModelProto, options: ReadOptions, weights:
         UserError: the model contradicts itself, or has something that cannot be compiled.
     """
     with work_of(4) as steps:
-        model = with_operator_set(model)
+        opset_of(model)  # whether its operators can be read
         read = read_draft(model, options, weights)
-        draft = upgraded(without_control_flow(read))
+        draft = with_one_normalisation(without_control_flow(read))
         steps.add()
         named = name_nodes(draft)
         check_structure(named, options.operators)

@@ -41,21 +41,6 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
     return model
 
 
-def files_of_data(path: Path) -> dict[str, Path] | None:
-    """Return the files whose content tells a model, by their names from its folder, its own first.
-
-    ``None`` if it is code, which may look at anything, or cannot be read: `read_model` says why.
-    """
-    try:
-        kind = _found_kind(path)
-        if kind.beside is None:
-            return None
-        folder = path.parent.resolve()
-        return {"": path, **{str(file.relative_to(folder)): file for file in kind.beside(path)}}
-    except (UserError, OSError):
-        return None
-
-
 def _found_kind(path: Path) -> FileKind:
     """Return the kind of a file that exists.
 

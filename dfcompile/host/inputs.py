@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from dfcompile.errors import UserError
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 
 _ACCESS = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 STANDARD_INPUT = "-"

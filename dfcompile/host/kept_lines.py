@@ -16,7 +16,7 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import was_read
 from dfcompile.host.outputs import OVERWRITES_INPUT, replacing
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 
 LARGEST_BYTES = 2**28  # of the file; one that has grown beyond is begun anew
 _PATIENCE_S = 60.0  # for another run that is writing

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import was_read
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 
 MARKER = ".dfcompile-emit"  # in every folder that we wrote, so that we may replace it
 OVERWRITES_INPUT = "output {!r}: found a file that this run reads against another file"

@@ -1,8 +1,10 @@
-"""Private folders: of this user alone, new, with names that nobody can foresee, and removed afterwards."""
+"""What a run leaves nothing of: folders of this user alone that nobody can foresee, and child processes."""
 
 import atexit
+import contextlib
 import os
 import shutil
+import signal
 import stat
 import tempfile
 import time
@@ -12,7 +14,36 @@ from functools import cache
 from pathlib import Path
 
 from dfcompile.errors import UserError
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
+
+
+@contextmanager
+def ending_with_us() -> Iterator[None]:
+    """End every process that the body started, and theirs, if the body is left by an interrupt or a signal.
+
+    Libraries start them and keep no handle; only Linux tells whose children they are, elsewhere they end on their own.
+    """
+    before = frozenset(_descendants(os.getpid()))
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            for process in _descendants(os.getpid()):
+                if process not in before:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+        raise
+
+
+def _descendants(process: int) -> Iterator[int]:
+    try:
+        lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
+    except OSError:
+        return  # it has ended, or there is no /proc
+    for child in (int(word) for text in lists for word in text.split()):
+        yield from _descendants(child)
+        yield child
+
 
 PATIENCE = 20  # times; a compiler that is being ended may still write
 PAUSE_S = 0.05

@@ -14,8 +14,7 @@ from dfcompile.lowering.nests.program import NestProgram
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.plugins import Collected, faults_of_pass, missing
-from dfcompile.plugins.passes import Pass, Rewrite
-from dfcompile.plugins.settings import call_with, parse_call, settings_of
+from dfcompile.plugins.settings import Pass, Rewrite, call_with, parse_call, settings_of
 from dfcompile.records import replace
 
 WHERE = "--passes"

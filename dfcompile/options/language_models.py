@@ -183,11 +183,6 @@ class LanguageOptions:
     dims: Mapping[str, int] = replace(
         shared.DIMS, help="Size of a dimension that this ONNX file leaves open.", group=Group.COUNTING
     )
-    compat: str | None = counting(
-        "Reproduce the figures of the original notebook, mistakes included.",
-        more="See [the notebook](llm-explained.md#the-notebook).",
-        choices=("notebook",),
-    )
 
 
 @table

@@ -25,7 +25,7 @@ from dfcompile.page.view import View
 from dfcompile.page.views import view_of
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow, DataflowEdge, DataflowNode
-from dfcompile.visualization.timeline import Timeline
+from dfcompile.visualization.trace import Timeline
 
 # What could end the element, begin another or end a line of a script; JSON reads the escapes as the characters.
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import parsed_json, read_text
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 from dfcompile.report.plain_values import Json
 
 

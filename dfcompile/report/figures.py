@@ -9,9 +9,8 @@ from typing import Final
 
 from dfcompile.records import replace
 from dfcompile.report.figure import figure, record
-from dfcompile.report.lowerings import LoweringSummary
 from dfcompile.report.mapping_figures import MappingSummary, TrafficSummary
-from dfcompile.report.operator_figures import AutomaticSummary, OperatorGapSummary
+from dfcompile.report.operator_figures import AutomaticSummary, LoweringSummary, OperatorGapSummary
 from dfcompile.report.plain_values import Json, schema_of
 
 FORMAT: Final = "dfcompile-report/4"

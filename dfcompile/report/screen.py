@@ -9,8 +9,8 @@ from dfcompile.options.choice_file import choice_options, choice_text
 from dfcompile.options.shared import SECTIONS
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Report, Result, VerificationSummary, elements
-from dfcompile.report.lowerings import Lowered, lowered_texts
 from dfcompile.report.mapping_figures import MappingSummary
+from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.text_tables import NO_TIME_S, Column, Table, folded, scaled
 
 BEST: Final = "*"

@@ -23,7 +23,7 @@ from dfcompile.report import figures as report
 from dfcompile.report import mapping_figures, operator_figures
 from dfcompile.report import schedule_summary as schedules
 from dfcompile.report.figure import NS_PER_S, filled
-from dfcompile.report.lowerings import lowering_summaries
+from dfcompile.report.operator_figures import lowering_summaries
 from dfcompile.report.plain_values import rounded
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times

@@ -12,9 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.printable import printable
-from dfcompile.host.private_folder import private_folder
+from dfcompile.host.private_folder import ending_with_us, private_folder
 
 SIMULATORS = ("icarus", "cxxrtl", "verilator")
 _COUNTED = re.compile(r"^(\w+): stuck ([01]), cycles +(\d+)$", re.MULTILINE)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole, topological_order
-from dfcompile.canonical_dag.analysis.longest_path import longest_paths
+from dfcompile.canonical_dag.analysis import longest_paths
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64, frozen
 from dfcompile.records import replace
 from dfcompile.scheduler.options import check_pes

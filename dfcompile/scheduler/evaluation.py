@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, io_elements, total_work
-from dfcompile.canonical_dag.analysis.work_and_depth import stored_edges
+from dfcompile.canonical_dag.analysis import stored_edges
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 

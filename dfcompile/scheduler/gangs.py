@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.analysis.longest_path import order_from_sources
+from dfcompile.canonical_dag.analysis import order_from_sources
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.distinct import numbered
 from dfcompile.records import replace

@@ -110,7 +110,9 @@ class Plan(Struct, frozen=True, eq=False):
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""
         peak = peak_volumes(self.dag, streamed)
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
-        return with_hops(self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hop_cycles)
+        return with_hops(
+            self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hop_cycles
+        )
 
     def _sized(self, streamed: Bool) -> tuple[Int64, Callable[[], Schedule]]:
         """Return the published capacities of FIFOs, shape [edges], and what lays the plan out with these."""

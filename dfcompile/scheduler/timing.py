@@ -6,7 +6,7 @@ And which edges lie on cycles: only those can deadlock.
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.analysis.longest_path import connected, on_loops
+from dfcompile.canonical_dag.analysis import connected, on_loops
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.distinct import distinct
 from dfcompile.errors import UserError

@@ -16,7 +16,7 @@ from dfcompile.scheduler import (
     schedule,
 )
 from dfcompile.scheduler.blocks import Blocks, check_blocks
-from dfcompile.testing.canonical_dags import canonical_dags
+from dfcompile.testing.models import canonical_dags
 
 PES = (1, 2, 7, 64)
 

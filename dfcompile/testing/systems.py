@@ -1,11 +1,113 @@
-"""Checks for systems: a file is read, its figures are plausible and have sources, and graphs can be mapped on it."""
+"""Checks for systems, whose figures are plausible and have sources, and for kinds of dimensions of their networks."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 from dfcompile.dfmodel_backend import ChipCounts, System, load_system, named_systems, read_named_system
+from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.network import collective_times
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Figure
+from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units
 from dfcompile.errors import InfeasibleError
-from dfcompile.testing.random_graphs import random_graph
+from dfcompile.testing.solvers import random_graph
+
+CHIPS = (2, 3, 4, 6, 8, 16)
+TOLERANCE = 1e-9  # relative
+GB_PER_S = 10.0
+GROWING: tuple[Figure, ...] = ("gathered_shares", "exchanged_messages", "hops", "paid_links", "ports", "cut")
+
+
+def check_topology(kind: DimensionKind, chips: Sequence[int] = CHIPS) -> None:
+    """Check a kind of dimension against the graph of its links, for groups of several sizes.
+
+    * Links: all chips are joined; as many links are paid as there are, or each at both of its ends; no chip has fewer
+      ports, and no cut through the middle fewer links, than the kind says.
+    * Collectives: no link carries less than what must cross the narrowest cut. An all-gather brings every chip the
+      shares of all others; an all-reduce in two phases sends ``2 (N - 1) / N`` of the tensor from each chip; an
+      all-to-all sends a message from each chip to each other; hops reach the farthest chip.
+    * Monotony: every byte takes time, links of twice the bandwidth take half of it, more chips carry no less.
+    * A chip alone exchanges nothing and takes no links.
+    * Symmetry: a grid takes the same time whichever of its dimensions is called the first.
+
+    Args:
+        kind: to check.
+        chips: sizes of groups, ascending, each of at least 2 chips.
+
+    Raises:
+        AssertionError: saying what was found against what.
+        PluginError: a function of the kind raises, or returns no number.
+    """
+    for count in chips:
+        _check_group(kind, count, _least_loads(kind, count))
+        _check_times(kind, count)
+    for figure in GROWING:
+        found = [kind.count(figure, count) for count in chips]
+        assert found == sorted(found), f"{kind}: {figure} of {list(chips)} chips: found {found} against ascending"
+    alone = Topology((kind,))
+    for both in (collective_times.all_to_all_ns_per_byte, collective_times.exchange_ns_per_byte):
+        taken_ns = both(alone, (1,), (GB_PER_S,))
+        assert taken_ns == 0, f"{kind}: one chip: found {taken_ns} ns against 0"
+    assert not any(network_units(alone, (1,), (GB_PER_S,)).link_gb_per_s), f"{kind}: one chip: its links are paid"
+    if kind.forms_grid:
+        _check_grid(kind)
+
+
+def _least_loads(kind: DimensionKind, chips: int) -> LeastLoads:
+    try:
+        return least_loads(kind.wires_of(chips), chips)
+    except ValueError as error:
+        raise AssertionError(f"{kind}: {chips} chips: {error}") from error
+
+
+def _check_group(kind: DimensionKind, chips: int, least: LeastLoads) -> None:
+    where = f"{kind}: {chips} chips"
+    paid = kind.count("paid_links", chips)
+    wanted = f"{least.links} links, or {least.ends} ends of them"
+    assert paid in (least.links, least.ends), f"{where}: found {paid} links that are paid against {wanted}"
+    assert kind.count("switch_ports", chips, False) <= kind.count("switch_ports", chips, True)
+    gathered = max(least.gathered_shares, least.reduced_shares / 2)
+    bounds: dict[Figure, float] = {"exchanged_messages": least.exchanged_messages, "hops": least.hops}
+    bounds |= {"gathered_shares": gathered, "sent_once": 1.0, "broadcast": 1.0}
+    for figure, bound in bounds.items():
+        found = kind.count(figure, chips)
+        wanted = f"at least {bound} over the narrowest cut of its links"
+        assert found >= bound * (1 - TOLERANCE), f"{where}: {figure}: found {found} against {wanted}"
+    limits: dict[Figure, int] = {"ports": least.ports}
+    if chips % 2 == 0:
+        limits["cut"] = least.cut
+    for figure, limit in limits.items():
+        found = kind.count(figure, chips)
+        assert 0 < found <= limit, f"{where}: {figure}: found {found} against at most {limit} of its links"
+
+
+def _check_times(kind: DimensionKind, chips: int) -> None:
+    for collective in Collective:
+        slow, fast = (
+            collective_times.once_ns_per_byte(collective, kind, chips, gb_per_s)
+            for gb_per_s in (GB_PER_S, 2 * GB_PER_S)
+        )
+        where = f"{kind}: {chips} chips: {collective}"
+        is_wanted = (slow > 0) == (collective is not Collective.NONE)
+        assert is_wanted, f"{where}: found {slow} ns per byte against more than 0"
+        said = f"found {fast} ns per byte over links of twice the bandwidth against half of {slow}"
+        assert math.isclose(fast, slow / 2, rel_tol=TOLERANCE), f"{where}: {said}"
+
+
+def _check_grid(kind: DimensionKind) -> None:
+    shape = Topology((kind, kind))
+    for both in (collective_times.all_to_all_ns_per_byte, collective_times.exchange_ns_per_byte):
+        one, other = (both(shape, chips, (GB_PER_S, GB_PER_S)) for chips in ((2, 4), (4, 2)))
+        said = f"found {one} ns against {other} of 4 x 2"
+        assert math.isclose(one, other, rel_tol=TOLERANCE), f"{kind}: 2 x 4 chips: {said}"
+    for dimension in (0, 1):
+        links = [network_units(shape, chips, (1.0, 1.0)).link_gb_per_s[dimension] for chips in ((2, 4), (4, 2))]
+        sizes = [chips[dimension] for chips in ((2, 4), (4, 2))]
+        expected = [8 // size * kind.count("paid_links", size) for size in sizes]
+        assert links == expected, f"{kind}: a grid: found {links} links against {expected}"
+
 
 GRAPHS = 5
 KERNELS = 5

@@ -7,7 +7,7 @@ from colorsys import hls_to_rgb
 from html import escape
 from typing import assert_never
 
-from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedConfiguration, PlacedTensor, Role
+from dfcompile.dfmodel_backend.placement import Cell, PlacedConfiguration, PlacedTensor, Role
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.host.printable import json_text, printable

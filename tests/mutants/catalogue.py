@@ -27,7 +27,7 @@ MUTANTS: Mapping[str, tuple[Mutant, ...]] = {
 UNIT_TESTS = "tests/unit"
 # Below the folder of unit tests; where nothing is said, the room of the module and then its stage.
 _TELLING: Mapping[str, tuple[str, ...]] = {
-    "canonical_dag/analysis/work_and_depth.py": ("canonical_dag/analysis",),
+    "canonical_dag/analysis.py": ("canonical_dag/test_analysis.py",),
     "canonical_dag/verifier.py": ("canonical_dag/test_verifier.py",),
     "dfmodel_backend/attained": (
         "dfmodel_backend/check/test_task_mappings.py",

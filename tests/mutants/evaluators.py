@@ -57,5 +57,5 @@ EVALUATORS = (
     ),
     Mutant(_FLOWS, "self._needed(earlier) | ~is_there &", "self._needed(earlier) & ~is_there &"),
     Mutant("dfmodel_backend/evaluate/graphs.py", "energy_j=power * time_s", "energy_j=power"),
-    Mutant("canonical_dag/analysis/work_and_depth.py", "depths = deepest - 1 + largest", "depths = deepest + largest"),
+    Mutant("canonical_dag/analysis.py", "depths = deepest - 1 + largest", "depths = deepest + largest"),
 )

@@ -14,7 +14,7 @@ from dfcompile.page.provenance import Provenance, links_of
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow
-from dfcompile.visualization.timeline import Timeline
+from dfcompile.visualization.trace import Timeline
 from tests.unit.page.reports import (
     HOSTILE,
     bounds_report,

@@ -10,8 +10,8 @@ import pytest
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.records import replace
 from tests.locations import DESIGNS

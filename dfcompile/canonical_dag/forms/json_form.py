@@ -10,6 +10,7 @@ References are those of the text form.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK
@@ -17,7 +18,27 @@ from dfcompile.canonical_dag.forms.records import EDGE_FIELDS, read_edges, reade
 from dfcompile.canonical_dag.forms.reference import numbers_text
 from dfcompile.canonical_dag.forms.runs import NodeRun, edge_runs, node_runs
 from dfcompile.canonical_dag.forms.text_form import parse_dag
+from dfcompile.errors import UserError
+from dfcompile.host.inputs import read_text
 from dfcompile.host.printable import json_text
+
+
+def read_dag_file(path: Path) -> CanonicalDag:
+    """Read a canonical DAG, as text or JSON: its content says which.
+
+    Raises:
+        UserError: the file cannot be read, or it holds no canonical DAG; the message names the line or the record.
+    """
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"{path}: {reason}") from error
+    try:
+        return read_dag(text)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+
 
 _TOP = ("format", "name", "kernels", "tensors", "orders", "nodes", "edges")
 _NODES = ("nodes", "kind", "scope", "kernel", "origin")

@@ -61,8 +61,8 @@ class Emissions:
     emissions: tuple[tuple[str, Path], ...] = output(
         f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
         "earlier --emit of the same kind, which is replaced.",
-        more="`onnx`, `library`, `maps`: the three levels as SDFG files, `onnx` also as ONNX with origins; "
-        "`canonical`: the DAG in its [two forms](dag-files.md), Graphviz and an SVG drawing; "
+        more="`onnx`, `library`, `maps`: the three levels as text and SDFG files; "
+        "`canonical`: the DAG in its [two forms](dag-files.md), and for Graphviz; "
         "`schedule`: JSON and a trace; `rtl`: a [circuit](hardware.md) that takes the cycles of the schedule.",
         default=(),
         flags=("--emit",),

@@ -14,28 +14,23 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     """Count and time a language model from its configuration: prompts, decodes, or both in one step."""
     check_targets((outputs.output, outputs.html))
     is_graph = asked.from_graph or asked.from_onnx is not None
-    if outputs.html is not None and (asked.compat is not None or is_graph or asked.serve is not None):
-        others = "--compat, --from-graph, --from-onnx or --serve"
+    if outputs.html is not None and (is_graph or asked.serve is not None):
+        others = "--from-graph, --from-onnx or --serve"
         raise UserError(f"--html: found {others} against a report (leave one of them out)")
 
-    from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, notebook_page, request_of, swept
+    from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, request_of, swept
 
-    page = None
-    if asked.compat is not None:
-        with show_stage(f"studying {asked.config}"):
-            page = notebook_page(asked)
-    elif is_graph:
-        from dfcompile.api.language_graphs import graph_page
+    if is_graph:
+        from dfcompile.api.language_models import graph_page
 
         with show_stage(f"holding {asked.config} against its graph"):
-            page = graph_page(asked, output_width())
-    elif asked.serve is not None:
+            write_text(graph_page(asked, output_width()), outputs.output)
+        return
+    if asked.serve is not None:
         from dfcompile.api.serving_plans import plans_page
 
         with show_stage(f"planning for {asked.config}"):
-            page = plans_page(asked, output_width(), verbose=outputs.verbose)
-    if page is not None:
-        write_text(page, outputs.output)
+            write_text(plans_page(asked, output_width(), verbose=outputs.verbose), outputs.output)
         return
 
     from dfcompile.cli.endings import warn

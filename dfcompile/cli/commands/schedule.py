@@ -40,7 +40,7 @@ def schedule_dag_file(options: DagOptions, emitted: DagEmissions, pictured: Pict
     check_folders([folder for _, folder in emitted.emissions])
 
     from dfcompile.api.schedule_dag import run_of, schedule_choices
-    from dfcompile.canonical_dag.forms.dag_file import read_dag_file
+    from dfcompile.canonical_dag.forms.json_form import read_dag_file
     from dfcompile.visualization.gantt.chart import check_drawable
 
     warn(*schedule_choices(options)[1])

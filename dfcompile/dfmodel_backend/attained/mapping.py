@@ -11,15 +11,13 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.canonical_dag.part import OUTSIDE
-from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.assumption import Assumption, gap_above
 from dfcompile.dfmodel_backend.attained.footprints import largest
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.gap import gap_above
-from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
-from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
+from dfcompile.dfmodel_backend.machine.cost import Roofs, cost_usd, power_w, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import NS_PER_S, Overlap
 from dfcompile.dfmodel_backend.sharding.graphs import Choice

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, Variant, variant_of
+from dfcompile.dfmodel_backend.design_file.message import Gemm, Variant, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.machine.machine import Placement, PmuGrid
 from dfcompile.dfmodel_backend.workload.topological_order import topological_order

@@ -9,8 +9,7 @@ from google.protobuf.message import Message
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.consistency import check_consistency, pmu_grid_of
-from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
-from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message
+from dfcompile.dfmodel_backend.design_file.message import Gemm, parse_message, read_message, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Machine, Prices
 from dfcompile.dfmodel_backend.options import Overlap

@@ -5,13 +5,13 @@ both are one memory of the sum of their capacities, whose bandwidth is the mean 
 capacities.
 """
 
-from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
+from dfcompile.dfmodel_backend.design_file.message import Gemm, variant_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError, UserError

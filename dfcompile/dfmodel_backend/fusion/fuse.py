@@ -11,19 +11,17 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import members_of
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem, configs_of
-from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, find_solver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, least_stage_ns
-from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.pipelines import fuse_stages, least_stage_ns
 from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, PathArcs, arcs_of, arcs_within, shape_of, single_arcs
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.options import DesignOptions, MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.plugins import is_own
 from dfcompile.records import replace

@@ -1,6 +1,7 @@
 """Solvers of fusion: who chooses which kernels share a configuration."""
 
 from collections.abc import Callable
+from functools import cache
 from inspect import getdoc
 from typing import TypeAlias
 
@@ -12,7 +13,7 @@ from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, kernels_of
 from dfcompile.dfmodel_backend.milp import MilpSolver
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
-from dfcompile.plugins import faults_of, is_own
+from dfcompile.plugins import Collected, PluginKind, faults_of, is_own
 
 Solve: TypeAlias = Callable[[FusionProblem], Fusion]
 FuseStages: TypeAlias = Callable[[StageProblem], Fusion]
@@ -160,3 +161,32 @@ def _require_place(shape: FusionShape, number: int, kernels: int, done: int) -> 
 def _listed(kernels: int) -> str:
     numbers = [str(kernel) for kernel in kernels_of(kernels)]
     return f"kernel{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
+
+
+SOLVERS = PluginKind(
+    singular="solver",
+    plural="solvers",
+    type=FusionSolver,
+    package="dfcompile.dfmodel_backend.fusion.solvers",
+    group="dfcompile.solvers",
+    key=lambda solver: solver.name,
+)
+
+
+@cache
+def fusion_solvers() -> Collected[FusionSolver]:
+    """Return every solver of fusion of this package and of the entry points of ``dfcompile.solvers``.
+
+    Raises:
+        RegistrationError: two modules claim one name.
+    """
+    return SOLVERS.collect()
+
+
+def find_solver(name: str) -> FusionSolver:
+    """Return the solver of a name.
+
+    Raises:
+        UserError: there is none; the message has the nearest name.
+    """
+    return fusion_solvers().find(name, "--solver")

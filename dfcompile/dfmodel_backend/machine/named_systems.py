@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError
 from dfcompile.plugins import ImportFault, KindListing, is_own, missing
-from dfcompile.plugins.modules import modules_behind, own_modules
+from dfcompile.plugins.kind import modules_behind, own_modules
 
 GROUP = "dfcompile.systems"
 OWN_FOLDER = "dfcompile.dfmodel_backend.machine.systems"

@@ -4,6 +4,8 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.machine import Count, Dimension, Network, NotNegative, Positive
-from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, named_systems
+from dfcompile.dfmodel_backend.machine.named_systems import OWN_FOLDER, NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
 from dfcompile.dfmodel_backend.machine.system import (
@@ -28,7 +30,7 @@ from dfcompile.dfmodel_backend.machine.system import (
 )
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 from dfcompile.records import replace
 
 LARGEST_BYTES = 2**17  # a thousand times a system's; the YAML library takes a second for it
@@ -69,7 +71,13 @@ class _System(Struct, frozen=True, forbid_unknown_fields=True):
     sources: dict[str, str] = {}
 
 
-_SECTIONS = {"accelerator": _Accelerator, "dram": _Dram, "network": Network, "dimensions": Dimension, "streams": OnChipStreams}
+_SECTIONS = {
+    "accelerator": _Accelerator,
+    "dram": _Dram,
+    "network": Network,
+    "dimensions": Dimension,
+    "streams": OnChipStreams,
+}
 _PROBLEM = re.compile(r"(.*?)(?: - at `(key` in `)?\$(.*)`)?")  # of msgspec: what, and where
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
 _LIMIT = re.compile(r"Expected `(\w+)(?: \| null)?`(?: (\S+) ([\d.e+]+))?.*")
@@ -130,6 +138,22 @@ class _File(Struct, frozen=True):
         expected = "a number" if limit is None else "".join(_WORDS.get(word, word) for word in limit.groups(""))
         key = ".".join(map(str, location))
         return self.wrong(location, f"key {key!r}: found {_shown(value)} against {expected}")
+
+
+def load_system(system: str | Path | None = None) -> System:
+    """Return the machine of a file, or of a name; of nothing the canonical machine.
+
+    Raises:
+        UserError: as `read_system`.
+    """
+    return _canonical() if system is None else read_system(str(system))
+
+
+@cache
+def _canonical() -> System:
+    """Return the machine of our own file, whatever files and packages there are of its name."""
+    file = files(OWN_FOLDER).joinpath("canonical.yaml")
+    return parse_system(file.read_text(encoding="utf-8"), file.name)
 
 
 def read_system(asked: str) -> System:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel
-from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
+from dfcompile.canonical_dag.kernel import OWN, KernelShare, ProgramShare
 from dfcompile.dfmodel_backend.inter_chip.conversions import share_elements
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, choices_of, layout_in_words, layout_of, loops_left
 from dfcompile.dfmodel_backend.workload.exchange import Layout

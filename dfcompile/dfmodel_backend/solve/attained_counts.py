@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct, field
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.share import ProgramShare
+from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.mapping import NOTHING, TaskMapping, map_tasks

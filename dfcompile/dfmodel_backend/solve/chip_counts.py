@@ -7,12 +7,11 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.assumption import Assumption, gap_above
 from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.mappings import check_mapping
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, total_figures
-from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions, Timed

@@ -6,15 +6,15 @@ from bisect import bisect_left
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.assumption import gap_above
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
-from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.gap import gap_above
+from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, degrees_of, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, never_fits_dram
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
-from dfcompile.dfmodel_backend.relax.designs import infeasible_shardings
+from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.relax import infeasible_shardings
 from dfcompile.dfmodel_backend.sharding.designs import InterChip, candidate_shardings
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.host.stages import counted

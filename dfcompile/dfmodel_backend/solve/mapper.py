@@ -5,13 +5,11 @@ import time
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.assumption import Assumption, gap_above
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, configurations_of, total_figures
 from dfcompile.dfmodel_backend.fusion.fuse import GraphProblem
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
-from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.gap import gap_above
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, find_solver
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import tiles_alone
 from dfcompile.dfmodel_backend.machine.system import Amount, System

@@ -15,8 +15,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.affine import Affine, affine_text
 from dfcompile.frontend.dace_program.expressions import of_one_type, with_names
 from dfcompile.frontend.dace_program.places import Container, Loop, Place, along, own_dimensions
-from dfcompile.frontend.sdfg.dialects import AttributeValue
-from dfcompile.frontend.sdfg.identifiers import safe_identifier
+from dfcompile.frontend.sdfg.identifiers import AttributeValue, safe_identifier
 from dfcompile.frontend.sdfg.operator_graph import Operator
 from dfcompile.records import replace
 

@@ -10,7 +10,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.affine import Affine
 from dfcompile.frontend.dace_program.emission import Declared, Emission, Nest
 from dfcompile.frontend.dace_program.places import Container, Loop, Place, along, own_dimensions
-from dfcompile.frontend.sdfg.dialects import AttributeValue
+from dfcompile.frontend.sdfg.identifiers import AttributeValue
 
 
 class Operand(Struct, frozen=True):

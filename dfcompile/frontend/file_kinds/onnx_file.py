@@ -13,10 +13,10 @@ from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, input_names
-from dfcompile.frontend.onnx.external_data import external_files, mapped_data, with_data
-from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.external_data import mapped_data, with_data
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
+from dfcompile.host.printable import one_line
 
 _HINT = "that implementation is wrong for some operators: install dfcompile[oracle] for onnxruntime, and try again"
 
@@ -58,15 +58,6 @@ def read_onnx(path: Path, options: ReadOptions) -> Model:
     return Model(program_of(path.stem, proto, options, weights), OnnxReference(proto, weights))
 
 
-def files_beside(path: Path) -> tuple[Path, ...]:
-    """Return the files that the external data of an ONNX file is in.
-
-    Raises:
-        UserError: as `read_onnx`.
-    """
-    return external_files(_parsed(path), path.parent)
-
-
 def _parsed(path: Path) -> onnx.ModelProto:
     if path.stat().st_size == 0:
         raise UserError(f"{path}: an empty file against an ONNX model")
@@ -93,4 +84,4 @@ def onnx_model(name: str, proto: onnx.ModelProto, options: ReadOptions) -> Model
     return Model(program_of(name, proto, options), OnnxReference(proto))
 
 
-ONNX_FILE = FileKind(".onnx", read_onnx, beside=files_beside)
+ONNX_FILE = FileKind(".onnx", read_onnx)

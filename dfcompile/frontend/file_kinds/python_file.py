@@ -1,4 +1,4 @@
-"""Python files that hold a PyTorch model: code, run with the user's rights."""
+"""PyTorch models in files: Python code, run with the user's rights, or what `torch.export.save` has written."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -10,14 +10,29 @@ import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.model import Array, FileKind, Model, ReadOptions
-from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.torch.python_module import running
+from dfcompile.host.printable import named
 from dfcompile.host.stages import stage, work_of
 from dfcompile.records import replace
 
 if TYPE_CHECKING:
     from dfcompile.frontend.torch.torch_model import TorchModel
+
+
+def read_exported(path: Path, options: ReadOptions) -> Model:
+    """Return the model in a ``.pt2`` file.
+
+    Raises:
+        UserError: PyTorch is missing, the file holds no exported program, or that cannot be exported to ONNX.
+    """
+    require_torch(path)
+    from dfcompile.frontend.torch.torch_model import loaded_program, torch_model
+
+    return exported_model(path.stem, torch_model(path, loaded_program(path), None), options)
+
+
+EXPORTED_FILE = FileKind(".pt2", read_exported)
 
 PACKAGES = ("torch", "onnxscript")
 _PARTS = (3, 3, 1)  # PyTorch is imported, the model exported, and read: about, for what is shown of progress

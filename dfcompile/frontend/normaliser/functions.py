@@ -10,8 +10,8 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft, constant_node, copied, renamed
 from dfcompile.frontend.onnx.element_type import onnx_type
 from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import Types, infer_types
+from dfcompile.host.printable import one_line
 
 # Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
 FUNCTIONS = frozenset(

@@ -13,15 +13,15 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper, version_converter
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, copied, integer, value_names, with_nodes
 from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of, with_dense_constants
 from dfcompile.frontend.onnx.free_name import free_name
-from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable, inferred_graph
+from dfcompile.host.printable import one_line
 
-OLDEST = 1
+OLDEST = 7
 COMMON = 18
+_ONE_SET = (1, 2)  # forms of files that know no operator set but the first
 _LATER = 22  # the first set in which Conv, pooling and others take bfloat16, as they did other real numbers
 # Operators that mean something else there, or spell it in another way.
 _DIFFERENT = frozenset(["DFT", "GridSample", "GroupNormalization"])
@@ -48,21 +48,15 @@ def opset_of(proto: onnx.ModelProto) -> int:
         UserError: it asks for none, or for one that is too old or too new to be read.
     """
     versions = [entry.version for entry in proto.opset_import if entry.domain in OWN_DOMAINS]
+    if not proto.opset_import and proto.ir_version in _ONE_SET:
+        versions = [1]
     if not versions:
         raise UserError("model: no operator set of ONNX is imported (is it an ONNX model?)")
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= versions[0] <= newest:
-        raise UserError(f"model: operator set {versions[0]} against {OLDEST} to {newest} (export or convert it again)")
+        hint = "convert it by onnx.version_converter" if versions[0] < OLDEST else "export it again"
+        raise UserError(f"model: operator set {versions[0]} against {OLDEST} to {newest} ({hint})")
     return versions[0]
-
-
-def with_operator_set(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model that says what it means to import: the first forms of files know but the first operator set."""
-    if proto.opset_import or proto.ir_version not in (1, 2):
-        return proto
-    said = deepcopy(proto)
-    said.opset_import.append(helper.make_opsetid("", OLDEST))
-    return said
 
 
 def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -71,48 +65,24 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     Raises:
         UserError: ONNX has no conversion for an operator.
     """
-    proto = with_dense_constants(with_operator_set(proto))
-    if opset_of(proto) >= COMMON:
-        return proto
-    proto = _without_first_operators(proto)
+    proto = with_dense_constants(proto)
     opset = opset_of(proto)
+    if opset >= COMMON:
+        return proto
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
+    draft = with_one_normalisation(Draft(proto, constants))
+    if draft.proto is not proto:
+        more = (
+            numpy_helper.from_array(value, name) for name, value in draft.constants.items() if name not in constants
+        )
+        proto = with_nodes(proto, draft.proto.graph.node, more)
+        proto.ir_version = max(proto.ir_version, INITIALIZERS_ALONE)
     try:
         explicit = with_explicit_bounds(with_explicit_coercion(proto, opset), opset)
         converted = version_converter.convert_version(explicit, COMMON)
     except (RuntimeError, ValueError, version_converter.ConvertError) as error:
         raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
     return with_nodes(converted, with_old_defaults(with_constants_of_their_data(converted, explicit, opset), opset))
-
-
-def _without_first_operators(proto: onnx.ModelProto) -> onnx.ModelProto:
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
-    draft = upgraded(Draft(proto, constants))
-    if draft.proto is proto:
-        return proto
-    more = (numpy_helper.from_array(value, name) for name, value in draft.constants.items() if name not in constants)
-    found = with_nodes(proto, draft.proto.graph.node, more)
-    found.ir_version = max(found.ir_version, INITIALIZERS_ALONE)
-    _ask_for(found, opset_of(draft.proto))
-    return found
-
-
-def upgraded(draft: Draft) -> Draft:
-    """Return the draft with operators as of version 7 if they are older; another one itself.
-
-    Raises:
-        UserError: a node trains, or what it means depends on what is not known.
-    """
-    opset = opset_of(draft.proto)
-    if opset < SINCE:
-        draft = draft.replaced(*without_first_operators(draft, opset))
-        _ask_for(draft.proto, SINCE)
-    return with_one_normalisation(draft)
-
-
-def _ask_for(proto: onnx.ModelProto, opset: int) -> None:
-    for entry in proto.opset_import:
-        if entry.domain in OWN_DOMAINS:
-            entry.version = opset
 
 
 def unify_opset(draft: Draft) -> Draft:
@@ -163,7 +133,9 @@ def with_later_types(draft: Draft) -> Draft:
         return draft
     draft = unify_opset(draft)
     later = deepcopy(draft.proto)
-    _ask_for(later, _LATER)
+    for entry in later.opset_import:
+        if entry.domain in OWN_DOMAINS:
+            entry.version = _LATER
     return Draft(later, draft.constants)
 
 

@@ -14,9 +14,9 @@ from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, graphs_of,
 from dfcompile.frontend.onnx.element_type import numpy_name, type_of_value
 from dfcompile.frontend.onnx.function_calls import check_inlined_size, with_function_defaults
 from dfcompile.frontend.onnx.known_shapes import Shape, require
-from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.schemas import add_nodes
 from dfcompile.frontend.onnx.shapes import shape_of
+from dfcompile.host.printable import one_line
 from dfcompile.options import FixedInput, Number
 
 INITIALIZERS_ALONE = 4  # form of files since which initializers need not stand among the inputs

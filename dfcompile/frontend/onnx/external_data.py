@@ -17,7 +17,7 @@ from onnx import TensorProto
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import PACKED_BITS
 from dfcompile.frontend.onnx.draft import Constant, Constants, graphs_of, nodes_of
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 
 SPARE_BYTES = 2**26  # that tensors may read in all beyond the sizes of their files: some share a part
 _NO_NUMBERS = (TensorProto.UNDEFINED, TensorProto.STRING)
@@ -86,15 +86,6 @@ def _put(tensor: TensorProto, content: bytes) -> None:
     tensor.raw_data = content
     tensor.data_location = TensorProto.DEFAULT
     del tensor.external_data[:]
-
-
-def external_files(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]:
-    """Return the files that the external data of a model is in.
-
-    Raises:
-        UserError: as `mapped_data`.
-    """
-    return tuple(dict.fromkeys(_part(tensor, folder).path for tensor in _external(model)))
 
 
 def _part(tensor: TensorProto, folder: Path) -> _Part:

@@ -7,7 +7,7 @@ from onnx import helper
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant, Constants
 from dfcompile.frontend.onnx.element_type import onnx_type
-from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.host.printable import one_line
 
 
 def evaluate(model: onnx.ModelProto, feeds: Constants, failure: str) -> tuple[Constant, ...]:

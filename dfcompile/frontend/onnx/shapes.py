@@ -12,7 +12,7 @@ from dfcompile.frontend.onnx.draft import Constants, Draft, copied, needed_for, 
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.known_shapes import right_shapes
-from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.host.printable import one_line
 
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024

@@ -17,7 +17,7 @@ from dace.sdfg.graph import generate_element_id
 from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
 from dace.subsets import Range
 
-from dfcompile.frontend.sdfg.dialects import AttributeValue, attributes_text
+from dfcompile.frontend.sdfg.identifiers import AttributeValue, attributes_text
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 
 ElementT = TypeVar("ElementT")

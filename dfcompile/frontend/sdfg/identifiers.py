@@ -1,12 +1,35 @@
-"""Safe identifiers: a name for each array that is valid and means nothing else in C++ and in Python."""
+"""Names in SDFGs: dialects of operators, connectors, and identifiers that mean nothing else in C++ and in Python."""
 
 import builtins
+import json
 import keyword
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from dfcompile.frontend.onnx.free_name import free_name
+
+AttributeValue: TypeAlias = "int | float | str | Sequence[AttributeValue]"
+
+ONNX = "onnx"
+CANONICAL = "canonical"
+
+
+def input_connector(position: int) -> str:
+    """Return the connector of an operand by position; an omitted optional operand has no connector."""
+    return f"in_{position}"
+
+
+def output_connector(position: int) -> str:
+    """Return the connector of a result by position; an omitted optional result has no connector."""
+    return f"out_{position}"
+
+
+def attributes_text(attributes: Mapping[str, AttributeValue]) -> str:
+    """Return attributes as the JSON object that a node keeps."""
+    return json.dumps(dict(attributes), sort_keys=True)
+
 
 _CPP_KEYWORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
+from dfcompile.frontend.sdfg.identifiers import ONNX, AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.operator_node import OperatorNode
 from dfcompile.host.dace_guard import NOWHERE
 

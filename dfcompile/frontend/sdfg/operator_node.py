@@ -13,7 +13,7 @@ from dace.sdfg.nodes import LibraryNode
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import CODED_REALS, PACKED_BITS, element_kind
-from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, attributes_text
+from dfcompile.frontend.sdfg.identifiers import ONNX, AttributeValue, attributes_text
 
 
 @make_properties

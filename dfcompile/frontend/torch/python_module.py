@@ -15,7 +15,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from dfcompile.errors import DfcompileError, UserError, nearest
-from dfcompile.frontend.onnx.one_line import named
+from dfcompile.host.printable import named
 
 Result = TypeVar("Result")
 

@@ -18,7 +18,6 @@ from torch.utils import _pytree
 from dfcompile.errors import UserError
 from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.onnx.draft import read_only
-from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in, silenced
 from dfcompile.frontend.torch.unread_weights import (
     ValuesNeededError,
@@ -26,6 +25,7 @@ from dfcompile.frontend.torch.unread_weights import (
     is_unread,
     without_meta_tensors,
 )
+from dfcompile.host.printable import named
 
 if TYPE_CHECKING:
     import onnx_ir

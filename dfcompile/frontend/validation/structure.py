@@ -14,10 +14,10 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, needed_for, text
 from dfcompile.frontend.onnx.known_shapes import require
-from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.schemas import CONTRIBUTED, schema_of
 from dfcompile.frontend.onnx.shapes import checkable, stand_in
 from dfcompile.frontend.operator_claims import known_operators, refusal_of
+from dfcompile.host.printable import one_line
 
 _TERM = r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?"  # one way to match, or a long equation takes forever
 _GROUP_NORMALIZATION_AGAIN = 21

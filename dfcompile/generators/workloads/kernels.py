@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.design_file.kernel_variants import variant_of
-from dfcompile.dfmodel_backend.design_file.message import text_of
+from dfcompile.dfmodel_backend.design_file.message import text_of, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 

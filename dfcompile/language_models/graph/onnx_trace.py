@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 from dfcompile.host.stages import stage, work_of
 from dfcompile.language_models.graph.kernels import CACHE, INPUT, PARAMETER, Trace, TraceNode
 
@@ -69,14 +69,15 @@ def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, in
     from dfcompile.frontend.model import ReadOptions
     from dfcompile.frontend.normaliser import normalise
     from dfcompile.frontend.normaliser.control_flow import without_control_flow
-    from dfcompile.frontend.normaliser.opset import upgraded
+    from dfcompile.frontend.normaliser.opset import opset_of, with_one_normalisation
     from dfcompile.frontend.onnx.draft_reading import read_draft
     from dfcompile.frontend.onnx.external_data import mapped_data
     from dfcompile.frontend.onnx.origins import name_nodes
     from dfcompile.frontend.validation.typed_values import checked_types
 
+    opset_of(model)  # whether its operators can be read
     read = read_draft(model, ReadOptions(dims=dims), mapped_data(model, folder))
-    draft = normalise(name_nodes(upgraded(without_control_flow(read)))).draft
+    draft = normalise(name_nodes(with_one_normalisation(without_control_flow(read)))).draft
     shapes = {name: kind.known_shape for name, kind in checked_types(draft).items() if kind.known_shape is not None}
     nodes = [TraceNode(name, PARAMETER, (), tuple(value.shape)) for name, value in draft.constants.items()]
     for name in draft.input_names:

@@ -12,7 +12,7 @@ from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, 
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.keys import Place
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, modules_of, representative_experts
-from dfcompile.plugins.modules import own_modules, values_in
+from dfcompile.plugins.kind import own_modules, values_in
 from dfcompile.records import replace
 
 _METHODS = "dfcompile.language_models.quantisation.methods"

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import parsed_json, read_text
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel, Work
 from dfcompile.language_models.times.step_time import KernelTime, roofline, slower_of

@@ -20,9 +20,8 @@ from dace.sdfg.nodes import MapEntry
 
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import CODED_REALS, PACKED_BITS, Level, Program, element_kind, scalar_type
-from dfcompile.host.child_processes import ending_with_us
-from dfcompile.host.private_folder import in_private_folder, process_folder
-from dfcompile.host.reasons import reason_of
+from dfcompile.host.printable import reason_of
+from dfcompile.host.private_folder import ending_with_us, in_private_folder, process_folder
 from dfcompile.host.stages import Work, stage
 from dfcompile.lowering.execution import lapack
 from dfcompile.lowering.execution.coded_reals import definitions, passed_type

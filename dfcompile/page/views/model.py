@@ -10,7 +10,7 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
-from dfcompile.report.lowerings import Lowered, lowered_texts
+from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
 
 _BY_PES = (

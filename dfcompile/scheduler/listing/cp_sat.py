@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InternalError, UserError
-from dfcompile.host.child_processes import ending_with_us
+from dfcompile.host.private_folder import ending_with_us
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, Times, directions
 from dfcompile.scheduler.bounds.time_table import Windows
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.canonical_dag.analysis.longest_path import connected, order_from_sources
+from dfcompile.canonical_dag.analysis import connected, order_from_sources
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError

@@ -7,12 +7,11 @@ import pytest
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem, configs_of
-from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.options import DesignOptions, MappingOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.records import replace
 from tests.locations import DESIGNS

@@ -14,7 +14,7 @@ from dfcompile.page.document import MOST_TASKS, Content, html_page
 from dfcompile.page.provenance import Provenance, provenance_of
 from dfcompile.page.records import read_report, report_in
 from dfcompile.report.plain_values import Json
-from dfcompile.visualization.timeline import Timeline
+from dfcompile.visualization.trace import Timeline
 from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report, operators_report
 
 RUN = Provenance("dfcompile model.py --pes 16", (("dfcompile", "0.1.0"),), ())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.plugins.modules import modules_behind
+from dfcompile.plugins.kind import modules_behind
 from tests.unit.plugins.installed import write_package
 
 GROUPS = ("dfcompile.partitioners", "dfcompile.expansions")

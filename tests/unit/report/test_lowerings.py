@@ -10,7 +10,7 @@ from dfcompile.audit.reports import audit_lowerings
 from dfcompile.driver import explore
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from dfcompile.report.lowerings import NO_CHOICE, Lowered, LoweringSummary, lowered_texts
+from dfcompile.report.operator_figures import NO_CHOICE, Lowered, LoweringSummary, lowered_texts
 from dfcompile.report.screen import screen_lines
 from dfcompile.report.summary import summarize
 from tests.asked_options import asked

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.forms.dag_file import read_dag_file
+from dfcompile.canonical_dag.forms.json_form import read_dag_file
 from dfcompile.errors import InfeasibleError
 from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
 from dfcompile.generators.single_operators import convolution

@@ -12,7 +12,7 @@ import numpy as np
 from dfcompile.dfmodel_backend.columns import Column, Mask, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import StageFlow, staged
+from dfcompile.dfmodel_backend.fusion.pipelines import StageFlow, staged
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import Assignment
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking

@@ -3,7 +3,7 @@
 from dfcompile.dfmodel_backend.fusion import fusion_problem
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
+from dfcompile.dfmodel_backend.fusion.pipelines import fuse_stages
 from dfcompile.records import replace
 
 DP = FusionSolver(

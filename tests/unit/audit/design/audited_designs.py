@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from dfcompile.audit.design import audit_design
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.placement.placement import place_design
+from dfcompile.dfmodel_backend.options import DesignOptions
+from dfcompile.dfmodel_backend.placement import place_design
 from dfcompile.dfmodel_backend.solve.corrections import corrections_of
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design

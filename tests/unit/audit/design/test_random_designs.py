@@ -17,7 +17,7 @@ from tests.locations import DESIGNS
 from tests.unit.audit.design.audited_designs import AuditedDesign, audited
 from tests.unit.dfmodel_backend.check.test_network_checker import compatibilities, networked
 from tests.unit.dfmodel_backend.designs import designs
-from tests.unit.dfmodel_backend.fusion.pipelines.test_pipeline import pipelines
+from tests.unit.dfmodel_backend.fusion.test_pipeline import pipelines
 from tests.unit.dfmodel_backend.pmu_designs import random_design
 
 FLAWS = st.sampled_from([RIGHT, ORIGINAL])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from dfcompile.audit.comparing import ROUNDING, expect
 from dfcompile.audit.mapping.exchanges import ShardedGraph
 from dfcompile.dfmodel_backend.check.machines import ChipNetwork
+from dfcompile.dfmodel_backend.machine.cost import roofs_of
 from dfcompile.dfmodel_backend.machine.network.topologies import network_cost_usd, network_power_w
-from dfcompile.dfmodel_backend.machine.roofs import roofs_of
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace

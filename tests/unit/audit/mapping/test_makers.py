@@ -10,7 +10,7 @@ from dfcompile.audit.mapping import audit_mapping
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, TensorGroup
-from dfcompile.dfmodel_backend.machine import cost, roofs
+from dfcompile.dfmodel_backend.machine import cost
 from dfcompile.dfmodel_backend.machine.system import Accelerator, System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding import program_shares
@@ -38,7 +38,7 @@ MADE = (
     (cost, "machine_power_w", 2),
     (cost, "network_cost_usd", 0.5),
     (cost, "network_power_w", 2),
-    (roofs, "_received_per_ns", 0.5),
+    (cost, "_received_per_ns", 0.5),
     (program_shares, "share_elements", 2),
     (figure, "NS_PER_S", 2),
     (figure, "NS_PER_S", 0.5),

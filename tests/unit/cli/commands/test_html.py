@@ -62,7 +62,7 @@ def test_a_page_leads_to_the_files_of_its_run(tmp_path: Path) -> None:
     text = (tmp_path / "pages" / "conv.html").read_text()
     found = re.findall(r'<a href="([^"]*)">', text)
     assert found == [
-        *("./../t.json", "./../o/conv.txt", "./../o/conv.sdfg", "./../o/conv.onnx"),
+        *("./../t.json", "./../o/conv.txt", "./../o/conv.sdfg"),
         *("./../s/conv-4.json", "./../s/conv-4.trace.json"),
     ]
     assert all((tmp_path / "pages" / address).is_file() for address in found)
@@ -111,8 +111,8 @@ def test_pages_and_json_are_compared(tmp_path: Path, capsys: Capture) -> None:
         (["schedule", "dag.json", "--pes", "2", "--html", "dag.json"], "a file that this run reads"),
         (["schedule", "dag.json", "--pes", "2", "--html", "x", "-o", "x"], "given for two things against one"),
         (["schedule", "dag.json", "--pes", "2", "--html", "."], "found a folder against a file name"),
-        (["llm", "--config", "llama-3.1-8b", "--system", "h100-sxm", "--compat", "notebook", "--html", "x"],
-         "--html: found --compat, --from-graph or --from-onnx"),
+        (["llm", "--config", "llama-3.1-8b", "--system", "h100-sxm", "--from-graph", "--html", "x"],
+         "--html: found --from-graph or --from-onnx"),
         (["compare", "dag.json"], "compare: found 1 reports against two or more"),
         (["compare", "dag.json", "dag.json"], "found format 'dfcompile-dag/1' against dfcompile-report"),
         (["compare", "dag.json", "dag.json", "--html", "dag.json"], "a file that this run reads"),

@@ -133,11 +133,6 @@ def test_the_page_of_mapped_layers_has_their_configurations_and_how_arrays_are_s
     assert split["chip_elements"] * 2 == split["elements"]
 
 
-def test_compat_prints_the_notebook(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "--compat", "notebook") == (DATA / "notebook_nvl_ax.txt").read_text()
-    assert run(capsys, "--compat", "notebook", "--system", "JGS") == (DATA / "notebook_jgs.txt").read_text()
-
-
 def test_a_sweep_says_what_a_change_brings(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--system", "h100-sxm", "--decode", "8448x1", "--sweep", "batch=1,4,400", "--format", "csv")
     rows = list(csv.DictReader(run(capsys, *words).splitlines()))
@@ -215,7 +210,6 @@ BAD = (
     ("against a whole number", ("--decode", "8", "--chips", "0")),
     ("which says by what", ("--decode", "8", "--time", "calibrated")),
     ("no such file or calibration", ("--decode", "8", "--efficiency", "b100")),
-    ("which its last cell has not", ("--compat", "notebook", "--decode", "8")),
     ("found no numbers above 0|cannot be read", ("--decode", "8", "--expert-histogram", "missing")),
     ("--serve: found '8' against USERSxPROMPT:ANSWER", ("--serve", "8")),
     ("--serve: found --decode", ("--serve", "8x8:8", "--decode", "8")),

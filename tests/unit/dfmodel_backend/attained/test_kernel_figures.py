@@ -9,8 +9,8 @@ from dfcompile.canonical_dag import DagBuilder
 from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
+from dfcompile.dfmodel_backend.machine.cost import Roofs, roofs_of
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
-from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked

@@ -10,11 +10,11 @@ from dfcompile.dfmodel_backend import DataflowGraph, TensorKind, check_mapping, 
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.placement import check_placements
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Placement
-from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedConfiguration, place_design
+from dfcompile.dfmodel_backend.options import DesignOptions
+from dfcompile.dfmodel_backend.placement import Cell, PlacedConfiguration, place_design
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.errors import VerificationError

@@ -7,7 +7,7 @@ import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, VerificationError
 from dfcompile.records import replace

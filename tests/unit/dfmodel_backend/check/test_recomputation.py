@@ -13,8 +13,8 @@ from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions,
 from dfcompile.dfmodel_backend.check.recomputation import recompute_design, recompute_mapping
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.evaluate.graphs import Figures, Mapping
+from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.solve import chip_counts
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, VerificationError

@@ -8,7 +8,7 @@ import pytest
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.canonical_dag.share import OWN, ProgramShare
+from dfcompile.canonical_dag.kernel import OWN, ProgramShare
 from dfcompile.dfmodel_backend import Overlap, System, TaskMapping, TaskModel, dataflow_graph, load_system
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse
@@ -18,7 +18,7 @@ from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.shares.program_share import SharedProgram
+from dfcompile.lowering.shares import SharedProgram
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.onnx_text import program_from_text

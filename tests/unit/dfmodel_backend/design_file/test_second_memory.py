@@ -9,7 +9,7 @@ from dfcompile.dfmodel_backend.design_file.message import parse_message, read_me
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_file.solved import memory_choices, solve_message
-from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.errors import InfeasibleError, UserError
 from tests.locations import DESIGNS
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
 from dfcompile.dfmodel_backend.kernel_sets import shape_of
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim

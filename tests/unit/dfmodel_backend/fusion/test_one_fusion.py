@@ -16,7 +16,7 @@ from dfcompile.dfmodel_backend import (
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem, configs_of
-from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 from dfcompile.dfmodel_backend.workload.design import Design, Dim

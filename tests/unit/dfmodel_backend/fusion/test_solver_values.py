@@ -9,14 +9,13 @@ import pytest
 from dfcompile.dfmodel_backend import MappingOptions, check_mapping, fusion_solvers, map_graph
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
-from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, fusion_solver
-from dfcompile.dfmodel_backend.fusion.registry import SOLVERS
+from dfcompile.dfmodel_backend.fusion.fusion_solver import SOLVERS, FusionSolver, fusion_solver
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, PluginError, UserError, VerificationError
 from dfcompile.plugins import Collected, Plugin
@@ -160,7 +159,7 @@ def install(monkeypatch: pytest.MonkeyPatch, solver: FusionSolver) -> None:
     shipped = SOLVERS.collect()
     plugins = (*shipped.plugins, Plugin(solver, solver.module))
     known = Collected(plugins, {**shipped.by_name, solver.name: solver}, ())
-    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.registry.fusion_solvers", lambda: known)
+    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.fusion_solver.fusion_solvers", lambda: known)
 
 
 def test_designs_are_solved_by_solvers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ import pytest
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.records import replace

@@ -11,7 +11,6 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.check.decided_design import changes_by_axes
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.inter_chip.shares import (
     Layout,
     conversion,
@@ -22,6 +21,7 @@ from dfcompile.dfmodel_backend.inter_chip.shares import (
 )
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, Dim

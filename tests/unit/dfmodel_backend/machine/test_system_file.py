@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend import load_system, named_systems
-from dfcompile.dfmodel_backend.machine.cost import cost_usd
-from dfcompile.dfmodel_backend.machine.roofs import roofs_of
+from dfcompile.dfmodel_backend.machine.cost import cost_usd, roofs_of
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
 from dfcompile.errors import UserError
 

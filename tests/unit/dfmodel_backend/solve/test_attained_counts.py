@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.canonical_dag.share import ProgramShare
+from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.dfmodel_backend import (
     AttainedCounts,
     ChipCounts,
@@ -27,14 +27,14 @@ from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.solve import attained_counts
 from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
-from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
+from dfcompile.lowering.shares import SharedProgram, choices_of
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text
 from tests.unit.dfmodel_backend.sharding.tiny_programs import random_system
-from tests.unit.lowering.shares.split_programs import MODELS, TABLE, Lowered, lowered
+from tests.unit.lowering.split_programs import MODELS, TABLE, Lowered, lowered
 
 SMALL = st.sampled_from([name for name in MODELS if name != "attention"])  # what is slow there is the ideal
 

@@ -6,11 +6,11 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.degrees import tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Dim

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import batch_time_ns
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.milp import MilpOptions
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import candidate_shardings
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim

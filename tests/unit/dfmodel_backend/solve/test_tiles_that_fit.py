@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 import dfcompile.dfmodel_backend.fusion.fuse
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, arcs_within
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Dim

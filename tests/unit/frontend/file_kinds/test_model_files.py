@@ -253,7 +253,7 @@ def test_file_kinds_are_plugins() -> None:
 
     assert kinds == {
         ".onnx": "dfcompile.frontend.file_kinds.onnx_file",
-        ".pt2": "dfcompile.frontend.file_kinds.exported_file",
+        ".pt2": "dfcompile.frontend.file_kinds.python_file",
         ".py": "dfcompile.frontend.file_kinds.python_file",
         ".py (@dace.program)": "dfcompile.frontend.file_kinds.dace_file",
     }

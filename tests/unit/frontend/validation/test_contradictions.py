@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
 
 from dfcompile.errors import UnsupportedOpError, UserError
@@ -124,10 +125,14 @@ CONTRADICTIONS = {
         "input 'x': dimension 1 is -3 against a size of at least 0 (give --shape x=2x1, say)"
     ),
     '<ir_version: 8, opset_import: ["": 0]> g (float[2] x) => (float[2] y) { y = Relu(x) }': (
-        "model: operator set 0 against 1 to "
+        "model: operator set 0 against 7 to "
     ),
+    '<ir_version: 3, opset_import: ["": 6]> g (float[2] x) => (float[2] y) { y = Relu(x) }': (
+        f"model: operator set 6 against 7 to {onnx.defs.onnx_opset_version()} (convert it by onnx.version_converter)"
+    ),
+    "<ir_version: 1> g (float[2] x) => (float[2] y) { y = Relu(x) }": "model: operator set 1 against 7 to ",
     '<ir_version: 8, opset_import: ["": 999]> g (float[2] x) => (float[2] y) { y = Relu(x) }': (
-        "model: operator set 999 against 1 to "
+        "model: operator set 999 against 7 to "
     ),
     "g (float[2] x) => (float[2] y) { [g] y = Gelu(x) }": (
         "node 'g': Gelu is no operator of set 18 (convert the model)"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.dfmodel_backend.design_file.kernel_variants import Gemm, variant_of
-from dfcompile.dfmodel_backend.design_file.message import text_of
+from dfcompile.dfmodel_backend.design_file.message import Gemm, text_of, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 from dfcompile.generators.catalogue import WORKLOADS

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from dfcompile.api.language_graphs import graph_page
+from dfcompile.api.language_models import graph_page
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.formats import FORMATS, uniform

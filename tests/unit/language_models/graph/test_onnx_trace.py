@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from dfcompile.api.language_graphs import graph_page
+from dfcompile.api.language_models import graph_page
 from dfcompile.cli.main import main
 from dfcompile.errors import UserError
 from dfcompile.language_models.graph.kernels import GraphKernel, graph_kernels, total_macs

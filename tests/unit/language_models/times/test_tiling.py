@@ -2,13 +2,13 @@
 
 import csv
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.language_models.notebook.counting import tile_of
 from dfcompile.language_models.times.tiled import Memory, Product, best_tile, extents_of
 
 DATA = Path(__file__).parents[3] / "data" / "llm"
@@ -61,6 +61,23 @@ def test_what_fits_whole_moves_once(m: int, k: int, n: int) -> None:
 
     assert tile is not None
     assert tile.traffic_bytes == product.compulsory_bytes
+
+
+def tile_of(extents: Sequence[float], cache: float) -> tuple[float, float, float]:
+    """Return the tile that a sheet of formulas takes for the best one of a product of 16-bit numbers."""
+    small, middle, large = sorted(range(3), key=lambda at: extents[at])
+    tile = list(extents)
+    side = (cache / 3 / 2) ** (1 / 2)
+    if extents[small] >= side:
+        return side, side, side
+    twice = extents[small] * 2
+    side = (-twice + math.sqrt(twice**2 + 4 * (cache / 2))) / 2
+    if extents[middle] >= side:
+        tile[middle] = tile[large] = side
+    else:
+        room = cache - (extents[small] * extents[middle] * 2)
+        tile[large] = min(tile[large], room / (2 * (extents[small] + extents[middle])))
+    return tile[0], tile[1], tile[2]
 
 
 @given(extents, extents, extents, st.integers(600, 50_000))

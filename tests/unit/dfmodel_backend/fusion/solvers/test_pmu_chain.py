@@ -7,7 +7,7 @@ import pytest
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
-from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers import path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, set_limits

@@ -11,7 +11,6 @@ from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.wiring import least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Link, Network
 from dfcompile.dfmodel_backend.machine.network.collective_times import (
@@ -26,6 +25,7 @@ from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design

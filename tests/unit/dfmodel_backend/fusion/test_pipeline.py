@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Link
 from dfcompile.dfmodel_backend.milp import Outcome
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
@@ -128,7 +128,7 @@ def test_the_dram_named_for_stages_is_enough() -> None:
 
 @pytest.mark.parametrize(
     ("solver", "program"),
-    [("cbc", "fusion.pipelines.partition"), ("assignment-cbc", "fusion.solvers.assignment")],
+    [("cbc", "fusion.pipelines"), ("assignment-cbc", "fusion.solvers.assignment")],
 )
 def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(
     solver: str, program: str, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,6 @@ from math import ceil, isfinite
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
-from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS, DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
@@ -15,6 +14,7 @@ from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, fewest_pmus, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, arcs_of, single_arcs
+from dfcompile.dfmodel_backend.options import MOST_DOWN_SETS, DesignOptions
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 

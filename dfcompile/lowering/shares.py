@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop
-from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
+from dfcompile.canonical_dag.kernel import OWN, KernelShare, ProgramShare
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import ChosenExpansion, Port, Program, scalar_type
 from dfcompile.lowering import CanonicalNode, CanonicalOperator, ExpansionTable

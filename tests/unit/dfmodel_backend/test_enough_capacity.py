@@ -5,7 +5,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError

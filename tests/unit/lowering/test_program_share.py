@@ -20,10 +20,10 @@ from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import canonical_nodes
-from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
+from dfcompile.lowering.shares import SharedProgram, choices_of
 from dfcompile.records import replace
 from tests.examples import examples
-from tests.unit.lowering.shares.split_programs import MODELS, TABLE, WRITTEN, Array, Lowered, lowered, run
+from tests.unit.lowering.split_programs import MODELS, TABLE, WRITTEN, Array, Lowered, lowered, run
 
 Chip = tuple[int, ...]
 

@@ -1,1 +1,0 @@
-"""Fusion within the stages of a pipeline."""

@@ -1,1 +1,0 @@
-"""Placement: where the units of a configuration lie on the chip."""

@@ -1,1 +1,0 @@
-"""Why there is no solution, and the smallest relaxation that gives one."""

@@ -1,1 +1,0 @@
-"""The notebook that this room began as, with its mistakes: `--compat notebook`."""
