@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.machines.device import Device
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Reach
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.language_models.steps.attention_kernels import projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import Kernel, StepChoices
@@ -60,13 +60,41 @@ def table(path: Path) -> list[Row]:
 Shape = tuple[str, Callable[[], Sequence[Kernel]]]  # class of an operator, and what makes its kernels
 
 
-def operator_rows(systems: Path, device: Device, framework: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a device and a framework: all classes that were measured."""
+def shapes_of(model: Model) -> frozenset[tuple[str, int, int]]:
+    """Return the shapes by which operators of a model are known, on up to 8 chips: products, heads and experts."""
+    found: set[tuple[str, int, int]] = set()
+    for kind in model.kinds:
+        attention, mlp, hidden = kind.layer.attention, kind.layer.mlp, model.hidden
+        heads, kv_heads = attention.heads, attention.kv_heads if isinstance(attention, Attention) else 0
+        found |= {("heads", heads // chips, max(1, kv_heads // chips) if kv_heads else 0) for chips in (1, 2, 4, 8)}
+        if isinstance(mlp, Experts):
+            found.add(("experts", hidden, mlp.count))
+        found |= {("gemm", hidden, 0)}
+    return frozenset(found)
+
+
+def _is_of(row: Row, shapes: frozenset[tuple[str, int, int]]) -> bool:
+    """Whether an operator has the shape of a model that is left out."""
+    if "gemm_dtype" in row:
+        return ("gemm", number(row, "n"), 0) in shapes or ("gemm", number(row, "k"), 0) in shapes
+    if "moe_dtype" in row:
+        return ("experts", number(row, "hidden_size"), number(row, "num_experts")) in shapes
+    if "num_heads" in row:
+        kv_heads = number(row, "num_key_value_heads") if "num_key_value_heads" in row else 0
+        return ("heads", number(row, "num_heads"), kv_heads) in shapes
+    return False
+
+
+def operator_rows(
+    systems: Path, device: Device, framework: str, without: Model | None = None
+) -> Iterator[dict[str, str]]:
+    """Yield the rows of a device and a framework: all classes that were measured, maybe without a model's shapes."""
+    left_out = shapes_of(without) if without is not None else frozenset()
     folder, version = systems / "data" / device.name.replace("-", "_"), VERSIONS[device.name][framework]
     for (asked, word), other in FROM.items():
         if asked == framework:
-            yield from (row for row in _rows(folder, device, other) if row["work"] == word)
-    yield from (row for row in _rows(folder, device, framework) if (framework, row["work"]) not in FROM)
+            yield from (row for row in _rows(folder, device, other, left_out) if row["work"] == word)
+    yield from (row for row in _rows(folder, device, framework, left_out) if (framework, row["work"]) not in FROM)
     reduced = REDUCES.get(device.name, {}).get(framework, version)
     for row in table(folder / "comm" / framework / reduced / "custom_allreduce_perf.parquet"):
         if "eager" not in str(row["kernel_source"]):
@@ -75,7 +103,9 @@ def operator_rows(systems: Path, device: Device, framework: str) -> Iterator[dic
             yield {"work": "all_reduce", "flops": "", **shown}
 
 
-def _rows(folder: Path, device: Device, framework: str) -> Iterator[dict[str, str]]:
+def _rows(
+    folder: Path, device: Device, framework: str, left_out: frozenset[tuple[str, int, int]]
+) -> Iterator[dict[str, str]]:
     """Yield the rows of kernels, as many of each class at most, evenly spaced."""
     version = VERSIONS[device.name][framework]
     scaling = table(folder / "quantize" / framework / version / "scale_matrix_perf.parquet")
@@ -84,7 +114,7 @@ def _rows(folder: Path, device: Device, framework: str) -> Iterator[dict[str, st
         classes: dict[str, list[tuple[Row, Callable[[], Sequence[Kernel]]]]] = {}
         for row in table(folder / kind / framework / version / f"{name}_perf.parquet"):
             found = shaped(row)
-            if found is not None:
+            if found is not None and not _is_of(row, left_out):
                 classes.setdefault(found[0], []).append((row, found[1]))
         for word, rows in classes.items():
             for row, kernels in rows[:: max(1, len(rows) // MOST_ROWS)]:

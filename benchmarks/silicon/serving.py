@@ -149,9 +149,9 @@ def _seconds(row: Row, calibration: str, bounded: Precision | None = None) -> Se
     return seconds
 
 
-def compared(row: Row, framework: str = "") -> Comparison:
-    """Return the bound of a row and its estimates, by the calibration of its own framework or of another one."""
-    load, name = row.load, f"{row.system.partition('-')[0]}-{framework or row.framework}"
+def compared(row: Row, framework: str = "", calibration: str = "") -> Comparison:
+    """Return the bound of a row and its estimates, by the calibration of its framework, of another one, or a file's."""
+    load, name = row.load, calibration or f"{row.system.partition('-')[0]}-{framework or row.framework}"
     least = decodes(load, 1 if row.is_waiting else row.users)  # how many were served at once is not known then
     narrowest = replace(row.precision, kv=row.precision.activations)  # rows do not say how wide caches are
     bound = _seconds(row, "", narrowest)(Batch("bound", least))

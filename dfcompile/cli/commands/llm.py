@@ -14,9 +14,10 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     """Count and time a language model from its configuration: prompts, decodes, or both in one step."""
     check_targets((outputs.output, outputs.html))
     is_graph = asked.from_graph or asked.from_onnx is not None
-    if outputs.html is not None and (is_graph or asked.serve is not None):
-        others = "--from-graph, --from-onnx or --serve"
-        raise UserError(f"--html: found {others} against a report (leave one of them out)")
+    if outputs.html is not None and is_graph:
+        raise UserError("--html: found --from-graph or --from-onnx against a report (leave one of them out)")
+    if asked.serve is not None and (outputs.html is not None or outputs.format != "table"):
+        raise UserError("--serve: found --html or --format against a table of plans (leave one of them out)")
 
     from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, request_of, swept
 
