@@ -91,6 +91,13 @@ class PartWays:
         ):
             yield self._plan(Order.DEPTH_FIRST)
 
+    def on_fewer_elements(self) -> Iterator[Schedule]:
+        """Yield schedules on half of the elements, a quarter and so on, whose tasks share SRAM with fewer others."""
+        pes = min(self._all.planning.pes, self._dag.tasks_count) // 2
+        while pes:
+            yield self._without_streams(Order.DEPTH_FIRST, pes)
+            pes //= 2
+
     def with_small_fifos(self) -> Iterator[Schedule]:
         """Yield replayed list schedules of a part that has one, with smaller and smaller FIFOs."""
         for options in self._small_fifos(self._all.scheduling):
@@ -181,16 +188,18 @@ class PartWays:
     def _plan(self, options: ScheduleOptions | Order) -> Schedule:
         key = self._shape, options
         if key not in self._all.plans:
-            planning = self._all.planning
             if isinstance(options, Order):
-                alone = _NON_STREAMING[options](self._dag, planning.pes)
-                planned = through_memory(self._dag, planning, postponed(self._dag, alone))
-                # Every task begins when all that it reads is there: nothing is early or late.
-                found = replace(planned, timing=Timing.EXACT)
+                found = self._without_streams(options, self._all.planning.pes)
             else:
                 found = schedule(self._dag, options, self._all.partitioners)
             self._all.plans[key] = found
         return self._all.plans[key]
+
+    def _without_streams(self, order: Order, pes: int) -> Schedule:
+        alone = postponed(self._dag, _NON_STREAMING[order](self._dag, pes))
+        planned = through_memory(self._dag, self._all.planning, alone)
+        # Every task begins when all that it reads is there: nothing is early or late.
+        return replace(planned, timing=Timing.EXACT)
 
 
 def _shape(part: CanonicalDag) -> bytes:

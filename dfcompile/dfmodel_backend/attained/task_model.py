@@ -293,6 +293,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         fastest = self._with_less_in_memory(units, part, fastest)
         if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
             return fastest
+        for schedule in ways.on_fewer_elements():
+            fastest = self._faster(fastest, units, part, schedule)
         for schedule in ways.with_small_fifos():  # which leave more room for data
             fastest = self._faster(fastest, units, part, schedule)
         return fastest
