@@ -109,7 +109,8 @@ def test_where_single_tasks_could_stream_one_result_is_finished_after_the_other(
 
 def test_where_two_tasks_have_no_room_for_what_they_read_again_one_runs_at_a_time() -> None:
     """A row of x stays while it is multiplied by all columns; each of four rows takes all of w."""
-    program = program_from_text("g (float[4,6] x) => (float[4,3] y) { y = MatMul(x, w) }", w=np.ones((6, 3), np.float32))
+    weights = np.ones((6, 3), np.float32)
+    program = program_from_text("g (float[4,6] x) => (float[4,3] y) { y = MatMul(x, w) }", w=weights)
     player = played(program, (Choice("MatMul", "rows"),), 4, machine(2, 6 * 4.0, 0.5))
 
     assert player.mapping.dram_bytes == (4 * 6 + 4 * 18 + 4 * 3) * 4
