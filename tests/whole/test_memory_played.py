@@ -107,6 +107,15 @@ def test_where_single_tasks_could_stream_one_result_is_finished_after_the_other(
     assert player.mapping.dram_bytes == 24 * 4 + 24 * 4
 
 
+def test_where_two_tasks_have_no_room_for_what_they_read_again_one_runs_at_a_time() -> None:
+    """A row of x stays while it is multiplied by all columns; each of four rows takes all of w."""
+    weights = np.ones((6, 3), np.float32)
+    program = program_from_text("g (float[4,6] x) => (float[4,3] y) { y = MatMul(x, w) }", w=weights)
+    player = played(program, (Choice("MatMul", "rows"),), 4, machine(2, 6 * 4.0, 0.5))
+
+    assert player.mapping.dram_bytes == (4 * 6 + 4 * 18 + 4 * 3) * 4
+
+
 @pytest.fixture(scope="module")
 def residual_block(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two convolutions of 3 x 3, and the input added to their result."""
@@ -149,7 +158,7 @@ def first_mapping() -> tuple[Player, TaskConfiguration]:
         "g (float[6,5] x) => (float[6,4] y) { p = MatMul(x, w) h = Relu(p) y = Softmax<axis=1>(h) }",
         w=np.ones((5, 4), np.float32),
     )
-    player = played(program, (Choice("MatMul", "rows"),), 3, machine(6, 40.0, 4.0))
+    player = played(program, (Choice("MatMul", "rows"),), 3, machine(6, 40.0, 8.0))
     (found,) = player.mapping.configurations
     return Player(player.flow, player.mapping, player.sram_bytes), found
 
