@@ -57,8 +57,10 @@ class _Writer:
             self.tensors.append(numpy_helper.from_array(np.array(values, np.int64), name))
         return name
 
-    def add(self, op: str, name: str, *inputs: str, **attributes: object) -> str:
-        self.nodes.append(helper.make_node(op, inputs, [f"{name}_y"], name, **attributes))
+    def add(self, op: str, name: str, *inputs: str, **attributes: int | list[int]) -> str:
+        node = helper.make_node(op, inputs, [f"{name}_y"], name)
+        node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
+        self.nodes.append(node)
         return f"{name}_y"
 
 

@@ -28,7 +28,7 @@ ATTAINED = (
     Mutant(_MAPPING, "idle = schedule.pes * schedule.makespan_cycles - occupied", "idle = occupied"),
     Mutant(_MAPPING, "sram_bytes=max((configuration.sram_bytes", "sram_bytes=min((configuration.sram_bytes"),
     Mutant(_MAPPING, "energy_j=power * time_ns / NS_PER_S,", "energy_j=power * bound_ns / NS_PER_S,"),
-    Mutant(_COSTS, "moved[pairs] += np.minimum(elsewhere, taken)", "moved[pairs] += taken"),
+    Mutant(_COSTS, "np.stack([np.minimum(elsewhere, taken), left], axis=1)", "np.stack([taken, left], axis=1)"),
     Mutant(_SCHEDULES, "yield replace(options, demote=True)", "pass"),
     Mutant(_MODEL, "if known is None or found.time_ns < known.time_ns else", "if known is None else"),
     Mutant(_MODEL, "found.last_out[part.dag.edge_target[edges]]", "found.last_out[part.dag.edge_source[edges]]"),
