@@ -110,7 +110,9 @@ class Plan(Struct, frozen=True, eq=False):
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""
         peak = peak_volumes(self.dag, streamed)
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
-        return with_hops(self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hop_cycles)
+        return with_hops(
+            self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hop_cycles
+        )
 
     def _sized(self, streamed: Bool) -> tuple[Int64, Callable[[], Schedule]]:
         """Return the published capacities of FIFOs, shape [edges], and what lays the plan out with these."""
@@ -126,8 +128,15 @@ class Plan(Struct, frozen=True, eq=False):
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
         options, cycles = self.options, times.makespan_cycles
         columns = block, pe, times.start, times.first_out, times.last_out, frozen(streamed), capacity
-        head = options.pes, options.partition, self.barrier, Timing.STEADY
-        return Schedule(*head, *columns, makespan_cycles=cycles, hop_cycles=options.hop_cycles)
+        return Schedule(
+            options.pes,
+            options.partition,
+            self.barrier,
+            Timing.STEADY,
+            *columns,
+            makespan_cycles=cycles,
+            hop_cycles=options.hop_cycles,
+        )
 
 
 def own_pes(dag: CanonicalDag, block: Int32) -> Int32:

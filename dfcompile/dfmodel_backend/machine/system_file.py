@@ -69,7 +69,13 @@ class _System(Struct, frozen=True, forbid_unknown_fields=True):
     sources: dict[str, str] = {}
 
 
-_SECTIONS = {"accelerator": _Accelerator, "dram": _Dram, "network": Network, "dimensions": Dimension, "streams": OnChipStreams}
+_SECTIONS = {
+    "accelerator": _Accelerator,
+    "dram": _Dram,
+    "network": Network,
+    "dimensions": Dimension,
+    "streams": OnChipStreams,
+}
 _PROBLEM = re.compile(r"(.*?)(?: - at `(key` in `)?\$(.*)`)?")  # of msgspec: what, and where
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
 _LIMIT = re.compile(r"Expected `(\w+)(?: \| null)?`(?: (\S+) ([\d.e+]+))?.*")
