@@ -31,7 +31,7 @@ class DagOptions:
     pes: tuple[int, ...] = shared.PES
     system: Path | None = replace(
         shared.SYSTEM,
-        help="Machine whose FIFOs and links the schedules have: a name that 'dfcompile systems' lists, or a system file.",
+        help="Machine whose FIFOs and links the schedules have: a name that 'dfcompile systems' lists, or its file.",
     )
     partition: tuple[str, ...] = replace(
         shared.PARTITION,

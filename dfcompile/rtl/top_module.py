@@ -229,14 +229,14 @@ def _waits(circuit: Circuit, signals: _Signals) -> Iterator[str]:
         found.append(((family, one.block, *alike), (number, *(first for *_, first in spans))))
     for rows in regular_rows(found):
         family, block, *alike = rows.key
-        spans = list(enumerate(zip(alike[::2], alike[1::2], strict=True), 1))
-        common = [place for place, _ in spans if not rows.steps[place]]
-        is_vector = rows.are_parts({0, *(place for place, _ in spans)} - {*common})
-        is_vector &= all(width == 1 or place in common for place, (_, width) in spans)
+        rows_awaited = list(enumerate(zip(alike[::2], alike[1::2], strict=True), 1))
+        common = [place for place, _ in rows_awaited if not rows.steps[place]]
+        is_vector = rows.are_parts({0, *(place for place, _ in rows_awaited)} - {*common})
+        is_vector &= all(width == 1 or place in common for place, (_, width) in rows_awaited)
         bit = rows.part if is_vector else rows.text
-        for_all = [signals.ended(*span, rows.text(place)) for place, span in spans if place in common]
+        for_all = [signals.ended(*of_family, rows.text(place)) for place, of_family in rows_awaited if place in common]
         for_all += [f"passed_{block}"] if block else []
-        own = [signals.ended(*span, bit(place)) for place, span in spans if place not in common]
+        own = [signals.ended(*of_family, bit(place)) for place, of_family in rows_awaited if place not in common]
         if is_vector and rows.count > 1:
             awaited = " & ".join([*own, f"{{{rows.count}{{{_all(for_all)}}}}}"] if for_all or not own else own)
         else:

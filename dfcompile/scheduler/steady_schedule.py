@@ -128,8 +128,15 @@ class Plan(Struct, frozen=True, eq=False):
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
         options, cycles = self.options, times.makespan_cycles
         columns = block, pe, times.start, times.first_out, times.last_out, frozen(streamed), capacity
-        head = options.pes, options.partition, self.barrier, Timing.STEADY
-        return Schedule(*head, *columns, makespan_cycles=cycles, hop_cycles=options.hop_cycles)
+        return Schedule(
+            options.pes,
+            options.partition,
+            self.barrier,
+            Timing.STEADY,
+            *columns,
+            makespan_cycles=cycles,
+            hop_cycles=options.hop_cycles,
+        )
 
 
 def own_pes(dag: CanonicalDag, block: Int32) -> Int32:

@@ -263,8 +263,15 @@ def planned_schedule(
     for column in columns:
         column.setflags(write=False)
     makespan = int(end.max(initial=0))
-    head = options.pes, options.partition, False, Timing.STEADY
-    return Schedule(*head, *columns, makespan_cycles=makespan, hop_cycles=options.hop_cycles)
+    return Schedule(
+        options.pes,
+        options.partition,
+        False,  # noqa: FBT003
+        Timing.STEADY,
+        *columns,
+        makespan_cycles=makespan,
+        hop_cycles=options.hop_cycles,
+    )
 
 
 _NEARLY = 1000  # no other schedule is shorter by one part in so many
