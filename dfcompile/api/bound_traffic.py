@@ -24,7 +24,7 @@ from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.io_bounds.fusion.small_models import attention_curves, attention_model, chain_model
 from dfcompile.io_bounds.operand import Operand
 from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
-from dfcompile.io_bounds.tilings import Rules, Tiles
+from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, of_stage, show_nothing
 from dfcompile.options.commands import ROWS, BoundsOptions
@@ -55,7 +55,8 @@ def bounds_of(
     Raises:
         UserError: the model cannot be read, or an option has another form.
     """
-    rules = Rules(one_of("--tiles", options.tiles, tuple(Tiles)), not options.first_read)
+    tiles, halo = one_of("--tiles", options.tiles, tuple(Tiles)), one_of("--halo", options.halo, tuple(Halo))
+    rules = Rules(tiles, halo, not options.first_read)
     if options.model is not None:
         return _model_bounds(options, options.model, rules, show, draws=draws)
     reports = []
@@ -146,7 +147,8 @@ def _asked(shape: CountedShape | Chain | GroupedAttention, word_bytes: int, rule
             model = attention_model(shape.groups, shape.of_group, word_bytes)
             curves = {str(way): one for way, one in attention_curves(shape.groups, shape.of_group, rules).items()}
         case (count, einsum):
-            if isinstance(einsum, Convolution):  # windows that are single words are products
+            if isinstance(einsum, Convolution) and rules.halo is Halo.TRUE:
+                # Windows that are single words are products; the tool of [huang24] has none of that.
                 count, einsum = einsum.product or shape
             operator = _operator(count, einsum, word_bytes)
             return _Shape(operator.name, (operator,), {operator.name: operator.curve(rules)})
@@ -308,7 +310,7 @@ def _bytes_curve(curve: Curve, word_bytes: int) -> Curve:
 def notes_of(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
     """Return what is said of rows of operators."""
     first = "" if rules.elides_first_read else ", first visits of results read"
-    said = [f"tiles: {rules.tiles}{first}; proved: no schedule of the operator alone moves less"]
+    said = [f"tiles: {rules.tiles}, halo: {rules.halo}{first}; proved: no schedule of the operator alone moves less"]
     if any(row.is_floor for row in rows):
         said.append("each word once: no tiling is known, the figures are floors")
     return tuple(said)

@@ -19,6 +19,14 @@ class Tiles(StrEnum):
     DIVISORS = "divisors"  # those alone that divide the extent, as in [huang24]
 
 
+@unique
+class Halo(StrEnum):
+    """Which words of a window's box a tile finds in the buffer from the tile before."""
+
+    TRUE = "true"  # all that are in both boxes; padding is never moved
+    FORGET = "forget"  # none, unless the window moved as in the move before, as the tool of [huang24] counts
+
+
 Words = TypeVar("Words", int, Int64)
 
 
@@ -27,10 +35,12 @@ class Rules(Struct, frozen=True):
 
     Attributes:
         tiles: sizes that are tried.
+        halo: what overlapping boxes save.
         elides_first_read: whether the first visit to a tile of the result reads nothing.
     """
 
     tiles: Tiles = Tiles.INTEGER
+    halo: Halo = Halo.TRUE
     elides_first_read: bool = True
 
     def result_words(self, moved: Words, whole: int) -> Words:

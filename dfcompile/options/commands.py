@@ -293,6 +293,12 @@ class BoundsOptions:
         metavar="NAME",
         complete=("integer", "divisors"),
     )
+    halo: str = counting(
+        "Whether neighbouring windows of a convolution share what they read (true), or forget it as Timeloop does.",
+        default="true",
+        metavar="NAME",
+        complete=("true", "forget"),
+    )
     first_read: bool = counting("Also count a read when a tile of the result is visited for the first time.")
     within: float | None = counting(
         "Find the smallest buffer with at most FACTOR times the least traffic.",

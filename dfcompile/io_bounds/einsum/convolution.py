@@ -13,7 +13,7 @@ from dfcompile.io_bounds.einsum.plain import MOST_TILINGS, PlainEinsum, gemm
 from dfcompile.io_bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.io_bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
 from dfcompile.io_bounds.proved import Contracted
-from dfcompile.io_bounds.tilings import Rules, Tiles, tile_sizes, trips_of
+from dfcompile.io_bounds.tilings import Halo, Rules, Tiles, tile_sizes, trips_of
 
 EVERY: frozenset[Kept] = frozenset({"W", "I", "O"})
 _AT_ONCE = 2**18  # tilings: what is computed of them fits a cache
@@ -100,6 +100,11 @@ class Convolution(Struct, frozen=True):
         """Different words of the input that are read, padding left out."""
         return self.groups * self.batch * self.channels * prod(axis.touched for axis in self.axes)
 
+    def unpadded(self) -> "Convolution":
+        """Return the convolution with its padding as words that are read like others."""
+        axes = tuple(axis.unpadded for axis in self.axes)
+        return Convolution(self.batch, self.groups, self.channels, self.filters, axes)
+
 
 def convolution_curve(
     shape: Convolution, rules: Rules, moved: frozenset[Kept] = EVERY, units: Mapping[Kept, int] = _WORDS
@@ -136,6 +141,8 @@ class _Tilings:
     """
 
     def __init__(self, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> None:
+        if rules.halo is Halo.FORGET:
+            shape = shape.unpadded()
         # It may move more than its work: boxes hold words that strides and dilations skip.
         slack = prod(-(-axis.span // axis.outputs) for axis in shape.axes)
         check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * slack)
@@ -147,7 +154,7 @@ class _Tilings:
         count = len(self.batch) * len(self.channels) * len(self.filters) * self.grid.points
         if count > MOST_TILINGS:
             raise UserError(f"{shape.name}: {count:,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
-        self.classes = _classes(shape.axes, shape.filters, rules.tiles)
+        self.classes = _classes(shape.axes, shape.filters, rules.tiles, rules.halo)
 
     def curves(self, kind: OrderClass) -> Iterator[Curve]:
         """Yield curves whose least is that of a class of orders."""
@@ -203,8 +210,8 @@ def _grid(axes: tuple[WindowAxis, ...], tiles: Tiles) -> WindowGrid:
 
 
 @lru_cache(maxsize=4)
-def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles) -> tuple[OrderClass, ...]:
-    return order_classes(_grid(axes, tiles), trips_of(filters, tile_sizes(filters, tiles)))
+def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles, halo: Halo) -> tuple[OrderClass, ...]:
+    return order_classes(_grid(axes, tiles), trips_of(filters, tile_sizes(filters, tiles)), halo)
 
 
 class Pooling(Struct, frozen=True):

@@ -77,6 +77,11 @@ class WindowAxis(Struct, frozen=True):
         common = gcd(self.stride, self.dilation)
         return min(-(-self.taps // (self.stride // common)), -(-self.outputs // (self.dilation // common)))
 
+    @property
+    def unpadded(self) -> "WindowAxis":
+        """The axis with its padding as words that are read like others."""
+        return WindowAxis(self.outputs, self.taps, self.stride, self.dilation)
+
 
 @unique
 class Role(IntEnum):
@@ -106,17 +111,32 @@ class AxisTables(Struct, frozen=True, eq=False):
         shared: words that the box shares with the one before, added up over all advances of the loop with the role
             ``STEP`` and all iterations of those with ``OUTER``; without a ``STEP`` over one advance of a loop of
             another axis, shape [pairs]. That of `STAYS` is the sum of all boxes.
+        steady: what the rule of the tool counts as shared, by the step and by the roles; see `_Boxes.steady`.
     """
 
     outputs: Int64
     taps: Int64
     footprint: Int64
     shared: dict[Roles, Int64]
+    steady: dict[tuple[Role, Roles], Int64]
 
     def of(self, pairs: Int64) -> "AxisTables":
         """Return the sums of some pairs alone."""
         shared = {roles: column[pairs] for roles, column in self.shared.items()}
-        return AxisTables(self.outputs[pairs], self.taps[pairs], self.footprint[pairs], shared)
+        steady = {key: column[pairs] for key, column in self.steady.items()}
+        return AxisTables(self.outputs[pairs], self.taps[pairs], self.footprint[pairs], shared, steady)
+
+
+# Roles under which the tool may find words again: (the step that it remembers, roles). A step of outputs is
+# ``STEP, OUTER``; the other advances are those that move the window by the same vector by coincidence.
+STEADY: tuple[tuple[Role, Roles], ...] = (
+    (Role.STEP, (Role.STEP, Role.OUTER)),  # outputs advance after outputs
+    (Role.STEP, (Role.INNER, Role.STEP)),  # taps advance after outputs
+    (Role.INNER, (Role.OUTER, Role.STEP)),  # taps advance after taps
+    (Role.INNER, (Role.STEP, Role.INNER)),  # outputs advance after taps
+    (Role.OUTER, (Role.STEP, Role.INNER)),  # the window stands still: outputs advance as taps go back
+    (Role.OUTER, (Role.INNER, Role.STEP)),  # taps advance as outputs go back
+)
 
 
 @cache
@@ -128,7 +148,7 @@ def axis_tables(axis: WindowAxis, tiles: Tiles) -> AxisTables:
     """
     match tiles:
         case Tiles.DIVISORS:
-            return tables_of(axis, tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles))
+            return tables_of(axis, tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles), are_whole=True)
         case Tiles.INTEGER:
             sizes = _useful_sizes(axis)
             pairs = len(sizes[0]) * len(sizes[1])
@@ -139,24 +159,28 @@ def axis_tables(axis: WindowAxis, tiles: Tiles) -> AxisTables:
     assert_never(tiles)
 
 
-def tables_of(axis: WindowAxis, outputs: Int64, taps: Int64) -> AxisTables:
+def tables_of(axis: WindowAxis, outputs: Int64, taps: Int64, *, are_whole: bool = False) -> AxisTables:
     """Return the sums for all pairs of some tile sizes.
 
     Args:
         axis: of the window.
         outputs: tile sizes.
         taps: tile sizes.
+        are_whole: whether all tiles divide, so that the tool's rule is taken as it is.
     """
     pairs = [(int(p), int(r)) for p in outputs for r in taps]
     shared = {roles: np.zeros(len(pairs), dtype=np.int64) for roles in TRUE_ROLES}
+    steady = {key: np.zeros(len(pairs), dtype=np.int64) for key in STEADY}
     footprint = np.zeros(len(pairs), dtype=np.int64)
     for place, pair in enumerate(pairs):
         boxes = _Boxes(axis, *pair)
         footprint[place] = (boxes.ends - boxes.starts).max()
         for roles, column in shared.items():
             column[place] = boxes.shared(roles)
+        for (remembered, roles), column in steady.items():
+            column[place] = boxes.steady(remembered, roles, are_whole=are_whole)
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return AxisTables(columns[:, 0], columns[:, 1], footprint, shared)
+    return AxisTables(columns[:, 0], columns[:, 1], footprint, shared, steady)
 
 
 def _useful_sizes(axis: WindowAxis) -> tuple[Int64, Int64]:
@@ -188,6 +212,7 @@ def _sizes_with(extent: int, window: int, beyond: int, step: int) -> Int64:
 def _undominated(axis: WindowAxis, found: AxisTables) -> Int64:
     """Return the pairs of tiles that no other is as good as in everything; of equal ones the first."""
     gains = [-column for roles, column in found.shared.items() if roles != STAYS]
+    gains += [-column for column in found.steady.values()]
     trips = trips_of(axis.outputs, found.outputs), trips_of(axis.taps, found.taps)
     costs = np.stack([found.outputs, found.taps, *trips, found.footprint, found.shared[STAYS], *gains], axis=1)
     kept: list[int] = []
@@ -221,3 +246,27 @@ class _Boxes:
         now, before = (tuple(part[role] for role in roles) for part in (_NOW, _BEFORE))
         starts = np.maximum(self.starts[now], self.starts[before])
         return int(np.maximum(np.minimum(self.ends[now], self.ends[before]) - starts, 0).sum())
+
+    def steady(self, remembered: Role, roles: Roles, *, are_whole: bool) -> int:
+        """Return what the tool counts as found again: parts of boxes that a whole tile one step back covers.
+
+        The tool remembers by which vector the window moved last. It takes every loop to go back by one step where it
+        begins anew, so that an advance after others moves by its own step less theirs; unless that is the remembered
+        vector, nothing is found again. Tiles that do not divide, which the tool does not have, find no more than is
+        there.
+        """
+        axis, step, tap_step = self.axis, self.outputs * self.axis.stride, self.taps * self.axis.dilation
+        repeats, tap_repeats = self.outputs < axis.outputs, self.taps < axis.taps
+        by, is_met = {
+            Role.STEP: (step, roles == (Role.STEP, Role.OUTER) or (repeats and tap_step == 2 * step)),
+            Role.INNER: (tap_step, roles == (Role.OUTER, Role.STEP) or (tap_repeats and step == 2 * tap_step)),
+            Role.OUTER: (0, step == tap_step and repeats and tap_repeats),
+        }[remembered]
+        if not is_met:
+            return 0
+        whole = (self.outputs - 1) * axis.stride + (self.taps - 1) * axis.dilation + 1
+        now, before = (tuple(part[role] for role in roles) for part in (_NOW, _BEFORE))
+        starts, ends = self.starts[now], np.minimum(self.ends[now], self.starts[now] + whole - by)
+        if not are_whole:
+            starts, ends = np.maximum(starts, self.starts[before]), np.minimum(ends, self.ends[before])
+        return int(np.maximum(ends - starts, 0).sum())

@@ -1,6 +1,6 @@
 """Loop orders of convolutions: what each class of them moves, for all tiles of the windows at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import combinations
 from math import prod
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from dfcompile.io_bounds.curve import Int64
 from dfcompile.io_bounds.einsum.window import STAYS, AxisTables, Role, Roles, WindowAxis
-from dfcompile.io_bounds.tilings import trips_of
+from dfcompile.io_bounds.tilings import Halo, trips_of
 
 Kept = Literal["W", "O", "I"]  # the tensor whose tile stays over the innermost loop
 Loop = tuple[int, int]  # axis, and 0 of its outputs, 1 of its taps
@@ -85,9 +85,9 @@ class OrderClass(Struct, frozen=True, eq=False):
     input_words: Int64
 
 
-def order_classes(grid: WindowGrid, filter_trips: Int64) -> tuple[OrderClass, ...]:
+def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[OrderClass, ...]:
     """Return the classes of orders, each with the least words of the input that its orders move."""
-    found = _least_words(grid, filter_trips)
+    found = _true_words(grid, filter_trips) if halo is Halo.TRUE else _steady_words(grid, filter_trips)
     loops = [(axis, part) for axis in range(len(grid.axes)) for part in (0, 1)]
     whole = np.prod([grid.trips(loop) for loop in loops if loop[1] == 0], axis=0)
     taps = np.prod([grid.trips(loop) for loop in loops if loop[1] == 1], axis=0)
@@ -103,7 +103,7 @@ def order_classes(grid: WindowGrid, filter_trips: Int64) -> tuple[OrderClass, ..
 Run = tuple[Kept, frozenset[Loop], bool]  # what is kept, over which innermost loops, and whether over all that it can
 
 
-def _least_words(grid: WindowGrid, filter_trips: Int64) -> dict[Run, Int64]:
+def _true_words(grid: WindowGrid, filter_trips: Int64) -> dict[Run, Int64]:
     """Return the least words of the input over all orders of each class, shape [tiles of filters, points].
 
     Each advance of a loop saves what the boxes before and after share: a product over axes, that depends on which
@@ -187,3 +187,50 @@ class _OrdersOfPoints:
         """Return `WindowGrid.shared` of the points."""
         columns = (self._columns[each] for each in enumerate(roles))
         return prod(columns, start=np.ones(len(self._points), dtype=np.int64))
+
+
+# What the innermost loop may be where the tool's rule forgets: 0 of outputs or 1 of taps, what it keeps, the step that
+# is remembered, roles of the loops of its axis as it advances, and as the other one does and moves the window as far.
+_INNERMOST: tuple[tuple[int, Kept, Role, Roles, Roles], ...] = (
+    (0, "W", Role.STEP, (Role.STEP, Role.OUTER), (Role.INNER, Role.STEP)),
+    (1, "O", Role.INNER, (Role.OUTER, Role.STEP), (Role.STEP, Role.INNER)),
+)
+
+
+def _steady_words(grid: WindowGrid, filter_trips: Int64) -> dict[Run, Int64]:
+    """Return the least words of the input of each class of orders, shape [tiles of filters, points]."""
+    found: dict[Run, Int64] = {}
+    for run, words in _steady_orders(grid, filter_trips[:, None]):
+        found[run] = np.minimum(found[run], words) if run in found else words
+    return found
+
+
+def _steady_orders(grid: WindowGrid, filter_trips: Int64) -> Iterator[tuple[Run, Int64]]:
+    """Yield the orders that may be best where the tool's rule forgets: by the innermost loop, and what meets its step.
+
+    After each advance of the innermost loop the tool remembers its step, so that any other loop's advance saves
+    something only if it moves the window by the same vector. Vectors of two axes differ; the loop over filters has
+    the vector 0: with one trip it is no such loop.
+    """
+    axes = range(len(grid.axes))
+    boxes = grid.shared([STAYS] * len(grid.axes))
+    for axis in axes:
+        for part, keeps, innermost, advancing, other in _INNERMOST:
+            saved = _steady(grid, axis, innermost, advancing)
+            yield (keeps, frozenset((each, part) for each in axes), True), filter_trips * (boxes - saved)
+            met = _steady(grid, axis, innermost, other)
+            if met.any():
+                yield (keeps, frozenset({(axis, part)}), False), filter_trips * (boxes - saved - met)
+    still: Run = ("I", frozenset(), True)
+    yield still, np.broadcast_to(boxes, (len(filter_trips), grid.points))
+    for axis in axes:
+        for _, _, _, _, roles in reversed(_INNERMOST):
+            met = _steady(grid, axis, Role.OUTER, roles)
+            if met.any():
+                yield still, np.where(filter_trips > 1, boxes - met, np.iinfo(np.int64).max)
+
+
+def _steady(grid: WindowGrid, axis: int, remembered: Role, roles: Roles) -> Int64:
+    """Return what the advances under some roles of an axis' loops save; other axes stay outside."""
+    others = (grid.spread(other, table.shared[STAYS]) for other, table in enumerate(grid.tables) if other != axis)
+    return prod(others, start=grid.spread(axis, grid.tables[axis].steady[remembered, roles]))

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.api.bound_traffic import bounds_of
-from dfcompile.io_bounds.tilings import Rules, Tiles
+from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
 from dfcompile.options.commands import BoundsOptions
 from dfcompile.records import replace
 from dfcompile.report.traffic_bounds import BoundRow
@@ -23,8 +23,9 @@ def product(rows: int, k: int, n: int) -> Walked:
     """``A[rows, k] B[k, n] -> C[rows, n]``."""
 
     def tensor(first: int, second: int, *, is_result: bool = False) -> WalkedTensor:
+        axes = tuple({first: 0, second: 1}.get(rank, -1) for rank in range(3))
         shape = (rows, k, n)[first], (rows, k, n)[second]
-        return WalkedTensor(lambda ranges: (ranges[first], ranges[second]), shape, is_result=is_result)
+        return WalkedTensor(lambda ranges: (ranges[first], ranges[second]), shape, tuple, axes, is_result=is_result)
 
     return Walked((rows, k, n), (tensor(0, 1), tensor(1, 2), tensor(0, 2, is_result=True)))
 
@@ -39,12 +40,15 @@ def line_convolution(extents: tuple[int, int, int, int], step: tuple[int, int, i
         start = out.start * stride + tap.start * dilation - pad
         return ranges[0], range(start, (out.stop - 1) * stride + (tap.stop - 1) * dilation - pad + 1)
 
+    def steps(tiling: list[int]) -> tuple[int, ...]:
+        return (*tiling[:2], tiling[2] * stride, tiling[3] * dilation)
+
     return Walked(
         (channels, filters, outputs, taps),
         (
-            WalkedTensor(window, (channels, size)),  # type: ignore[arg-type]
-            WalkedTensor(lambda r: (r[0], r[1], r[3]), (channels, filters, taps)),
-            WalkedTensor(lambda r: (r[1], r[2]), (filters, outputs), is_result=True),
+            WalkedTensor(window, (channels, size), steps, (0, -1, 1, 1)),  # type: ignore[arg-type]
+            WalkedTensor(lambda r: (r[0], r[1], r[3]), (channels, filters, taps), tuple, (0, 1, -1, 2)),
+            WalkedTensor(lambda r: (r[1], r[2]), (filters, outputs), tuple, (-1, 0, 1, -1), is_result=True),
         ),
     )
 
@@ -52,7 +56,7 @@ def line_convolution(extents: tuple[int, int, int, int], step: tuple[int, int, i
 def rows_of(shape: BoundsOptions, sizes: range, word_bytes: int, rules: Rules | None = None) -> tuple[BoundRow, ...]:
     rules = rules or Rules()
     first_read = not rules.elides_first_read
-    counted = replace(shape, word=word_bytes, tiles=rules.tiles, first_read=first_read)
+    counted = replace(shape, word=word_bytes, tiles=rules.tiles, halo=rules.halo, first_read=first_read)
     return bounds_of(replace(counted, buffers=tuple(sizes))).operators
 
 
@@ -70,7 +74,7 @@ def check(shape: BoundsOptions, count: int, walked: Walked, rules: Rules, word_b
         assert row.tiling_bytes is None or row.compulsory_bytes <= row.proved_bytes <= row.tiling_bytes
 
 
-rules = st.builds(Rules, st.sampled_from(Tiles), st.booleans())
+rules = st.builds(Rules, st.sampled_from(Tiles), st.just(Halo.TRUE), st.booleans())
 sizes = st.integers(1, 7)
 words = st.integers(1, 4)
 
@@ -103,18 +107,20 @@ def test_heads(heads: int, m: int, k: int, n: int, data: st.DataObject, rules: R
 @given(
     st.tuples(*(st.integers(1, most) for most in (2, 3, 3, 6, 3))),
     st.tuples(*(st.integers(1, 3) for _ in range(2)), st.integers(0, 1)),
+    st.sampled_from(Halo),
     rules,
     words,
 )
 @examples(100)
 def test_convolutions_of_groups(
-    shape: tuple[int, ...], step: tuple[int, int, int], rules: Rules, word_bytes: int
+    shape: tuple[int, ...], step: tuple[int, int, int], halo: Halo, rules: Rules, word_bytes: int
 ) -> None:
     groups, channels, filters, outputs, taps = shape
     stride, dilation, pad = step
     assume(prod(shape[1:]) <= MOST_MACS)
     assume(2 * pad < (outputs - 1) * stride + (taps - 1) * dilation + 1)
-    is_product = taps == 1 and not pad
+    assume(halo is Halo.TRUE or not pad)  # the tool knows no padding
+    is_product = halo is Halo.TRUE and taps == 1 and not pad
     walked = (
         product(outputs, channels, filters)
         if is_product
@@ -122,7 +128,8 @@ def test_convolutions_of_groups(
     )
     text = f"{groups * channels},{groups * filters},{outputs},{taps},stride={stride},dilation={dilation},pad={pad}"
 
-    check(BoundsOptions(conv=(f"{text},groups={groups}",)), groups, walked, rules, word_bytes)
+    counted = Rules(rules.tiles, halo, rules.elides_first_read)
+    check(BoundsOptions(conv=(f"{text},groups={groups}",)), groups, walked, counted, word_bytes)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curv
 from dfcompile.io_bounds.einsum.plain import gemm, plain_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.proved import Contracted, cube_root, proved_words
-from dfcompile.io_bounds.tilings import Rules, Tiles
+from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
 from tests.examples import examples
 from tests.unit.io_bounds.published_curves import crossed_product
 
-rules = st.builds(Rules, st.sampled_from(Tiles), st.booleans())
+rules = st.builds(Rules, st.sampled_from(Tiles), st.sampled_from(Halo), st.booleans())
 
 
 def least_words(shape: Contracted, size: int, rules: Rules) -> int:

@@ -11,7 +11,7 @@ from dfcompile.io_bounds.einsum.convolution import EVERY, Convolution, convoluti
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, gemm, innermost_loops, plain_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.einsum.window_orders import Kept
-from dfcompile.io_bounds.tilings import Rules, Tiles
+from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.io_bounds.published_curves import crossed_product
@@ -19,7 +19,7 @@ from tests.unit.io_bounds.walks import Walked, WalkedTensor, front, points
 
 MOST_MACS = 48  # of a shape that is walked over
 
-rules = st.builds(Rules, st.sampled_from(Tiles), st.booleans())
+rules = st.builds(Rules, st.sampled_from(Tiles), st.sampled_from(Halo), st.booleans())
 
 
 def walked(einsum: PlainEinsum) -> Walked:
@@ -30,6 +30,8 @@ def walked(einsum: PlainEinsum) -> Walked:
             WalkedTensor(
                 box=lambda ranges, ranks=ranks: tuple(ranges[rank] for rank in ranks),  # type: ignore[misc]
                 shape=tuple(einsum.extents[rank] for rank in ranks),
+                steps=tuple,
+                axis_of_rank=tuple(ranks.index(rank) if rank in ranks else -1 for rank in range(len(einsum.extents))),
                 is_result=tensor.is_result,
                 units=tensor.units,
             )
@@ -37,7 +39,7 @@ def walked(einsum: PlainEinsum) -> Walked:
     return Walked(einsum.extents, tuple(tensors))
 
 
-def walked_window(shape: Convolution) -> Walked:
+def walked_window(shape: Convolution, *, padded: bool) -> Walked:
     """Ranks N, C, K, then the outputs and the taps of all axes."""
     axes = shape.axes
     count = len(axes)
@@ -46,25 +48,38 @@ def walked_window(shape: Convolution) -> Walked:
         found = [ranges[0], ranges[1]]
         for number, axis in enumerate(axes):
             out, tap = ranges[3 + number], ranges[3 + count + number]
-            start = out.start * axis.stride + tap.start * axis.dilation - axis.padding
-            end = (out.stop - 1) * axis.stride + (tap.stop - 1) * axis.dilation - axis.padding + 1
+            pad = axis.padding if padded else 0
+            start = out.start * axis.stride + tap.start * axis.dilation - pad
+            end = (out.stop - 1) * axis.stride + (tap.stop - 1) * axis.dilation - pad + 1
             found.append(range(start, end))
         return tuple(found)
 
-    sizes = tuple(axis.size or axis.span - axis.padding for axis in axes)
+    def steps(tiling: list[int]) -> tuple[int, ...]:
+        moved = list(tiling)
+        for number, axis in enumerate(axes):
+            moved[3 + number] *= axis.stride
+            moved[3 + count + number] *= axis.dilation
+        return tuple(moved)
+
+    sizes = tuple((axis.size if padded and axis.size else axis.span - (axis.padding if padded else 0)) for axis in axes)
     outputs, taps = tuple(axis.outputs for axis in axes), tuple(axis.taps for axis in axes)
     first, second = range(3, 3 + count), range(3 + count, 3 + 2 * count)
+    window_axes = (0, 1, -1, *(2 + number for number in range(count)), *(2 + number for number in range(count)))
     return Walked(
         (shape.batch, shape.channels, shape.filters, *outputs, *taps),
         (
-            WalkedTensor(window, (shape.batch, shape.channels, *sizes)),  # type: ignore[arg-type]
+            WalkedTensor(window, (shape.batch, shape.channels, *sizes), steps, window_axes),  # type: ignore[arg-type]
             WalkedTensor(
                 lambda ranges: (ranges[1], ranges[2], *(ranges[rank] for rank in second)),
                 (shape.channels, shape.filters, *taps),
+                tuple,
+                (-1, 0, 1, *(-1 for _ in first), *(2 + number for number in range(count))),
             ),
             WalkedTensor(
                 lambda ranges: (ranges[0], ranges[2], *(ranges[rank] for rank in first)),
                 (shape.batch, shape.filters, *outputs),
+                tuple,
+                (0, -1, 1, *(2 + number for number in range(count)), *(-1 for _ in second)),
                 is_result=True,
             ),
         ),
@@ -154,14 +169,14 @@ def test_a_convolution_has_the_points_of_all_its_tilings(shape: Convolution, rul
     assume(shape.macs <= MOST_MACS)
     curve = convolution_curve(shape, rules)
 
-    check(curve, by_force(walked_window(shape), rules))
+    check(curve, by_force(walked_window(shape, padded=rules.halo is Halo.TRUE), rules))
 
 
 @given(convolutions, rules, st.sets(st.sampled_from(("I", "W", "O")), min_size=1))
 @examples(100)
 def test_a_convolution_moves_nothing_of_what_is_held(shape: Convolution, rules: Rules, moved: set[Kept]) -> None:
     assume(shape.macs <= MOST_MACS)
-    whole = walked_window(shape)
+    whole = walked_window(shape, padded=rules.halo is Halo.TRUE)
     letters: tuple[Kept, ...] = ("I", "W", "O")
     tensors = tuple(tensor for letter, tensor in zip(letters, whole.tensors, strict=True) if letter in moved)
     curve = convolution_curve(shape, rules, frozenset(moved))
@@ -176,7 +191,7 @@ def test_words_of_a_convolution_may_have_sizes_of_their_own(
     shape: Convolution, units: tuple[int, ...], rules: Rules
 ) -> None:
     assume(shape.macs <= MOST_MACS)
-    whole = walked_window(shape)
+    whole = walked_window(shape, padded=rules.halo is Halo.TRUE)
     tensors = tuple(replace(tensor, units=size) for tensor, size in zip(whole.tensors, units, strict=True))
     sizes: dict[Kept, int] = dict(zip(("I", "W", "O"), units, strict=True))
 
@@ -186,9 +201,15 @@ def test_words_of_a_convolution_may_have_sizes_of_their_own(
 @given(convolutions, st.booleans(), st.integers(2, 3))
 @examples(100)
 def test_more_freedom_never_moves_more(shape: Convolution, elides: bool, groups: int) -> None:
-    divisors, integer = (convolution_curve(shape, Rules(tiles, elides)) for tiles in (Tiles.DIVISORS, Tiles.INTEGER))
-    for size, traffic in zip(divisors.sizes.tolist(), divisors.traffic.tolist(), strict=True):
-        assert (integer.at(size) or 0) <= traffic
+    curves = {(tiles, halo): convolution_curve(shape, Rules(tiles, halo, elides)) for tiles in Tiles for halo in Halo}
+    for halo in Halo:
+        divisors, integer = curves[Tiles.DIVISORS, halo], curves[Tiles.INTEGER, halo]
+        for size, traffic in zip(divisors.sizes.tolist(), divisors.traffic.tolist(), strict=True):
+            assert halo is Halo.FORGET or (integer.at(size) or 0) <= traffic  # whose rule finds what is not there
+    real = convolution_curve(shape.unpadded(), Rules(Tiles.INTEGER, Halo.TRUE, elides))
+    forgotten = curves[Tiles.INTEGER, Halo.FORGET]
+    for size, traffic in zip(forgotten.sizes.tolist(), forgotten.traffic.tolist(), strict=True):
+        assert (real.at(size) or 0) <= traffic
     grouped = Convolution(shape.batch, groups, shape.channels, shape.filters, shape.axes)
     whole = convolution_curve(grouped, Rules())
 
