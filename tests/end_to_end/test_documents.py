@@ -84,7 +84,7 @@ def test_what_is_not_so_is_noticed(tmp_path: Path) -> None:
     taken = taken_now(page)
 
     assert "\nnothing\n" not in taken.text
-    assert "\n3 assumptions: -v lists them\n$ echo a  b\na b\n```\n" in taken.text
+    assert "\n4 assumptions: -v lists them\n$ echo a  b\na b\n```\n" in taken.text
     assert f"# examples/softmax.py\n{(ROOT / 'examples' / 'softmax.py').read_text()}```" in taken.text
     assert taken.pictures[tmp_path / "pictures" / "chain.svg"].startswith("<svg")
 

@@ -31,5 +31,5 @@ ATTAINED = (
     Mutant(_COSTS, "np.stack([np.minimum(elsewhere, taken), left], axis=1)", "np.stack([taken, left], axis=1)"),
     Mutant(_SCHEDULES, "yield replace(options, demote=True)", "pass"),
     Mutant(_MODEL, "if known is None or found.time_ns < known.time_ns else", "if known is None else"),
-    Mutant(_MODEL, "found.last_out[part.dag.edge_target[edges]]", "found.last_out[part.dag.edge_source[edges]]"),
+    Mutant(_FOOTPRINTS, "found.last_out[part.dag.edge_target[edges]]", "found.last_out[part.dag.edge_source[edges]]"),
 )

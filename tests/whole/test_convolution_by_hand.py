@@ -36,7 +36,7 @@ def test_windows_in_step_share_each_filter(convolution: Path) -> None:
 def test_filters_that_do_not_fit_come_again_for_every_window(convolution: Path) -> None:
     _, moved = mapped(convolution, "filters", 1024)
 
-    assert moved > 0.7 * 28 * WEIGHTS  # SRAM has room for less than a third of them
+    assert 3 * moved > 2 * 28 * WEIGHTS  # SRAM has room for less than a third of them
 
 
 def test_few_filters_at_a_time_fit(convolution: Path) -> None:

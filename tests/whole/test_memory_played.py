@@ -158,7 +158,7 @@ def first_mapping() -> tuple[Player, TaskConfiguration]:
         "g (float[6,5] x) => (float[6,4] y) { p = MatMul(x, w) h = Relu(p) y = Softmax<axis=1>(h) }",
         w=np.ones((5, 4), np.float32),
     )
-    player = played(program, (Choice("MatMul", "rows"),), 3, machine(6, 40.0, 8.0))
+    player = played(program, (Choice("MatMul", "rows"),), 3, machine(6, 40.0, 12.0))
     (found,) = player.mapping.configurations
     return Player(player.flow, player.mapping, player.sram_bytes), found
 
