@@ -14,9 +14,8 @@ from dfcompile.choosing.search import Selection
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.records import replace
 
-SMALL_WORK = (
-    2_000  # cycles of a model on one element: into however many tasks it is cut, it is scheduled in a tenth of a second
-)
+# Cycles of a model on one element: into however many tasks it is cut, it is scheduled in a tenth of a second.
+SMALL_WORK = 2_000
 _WORTH = 100  # what may be better by one part in so many is scheduled
 _ESTIMATED = 100  # choices beside those that differ in one operator: some tenths of a second
 _CHANGES = 40  # of each operator, those that take least alone
@@ -91,11 +90,10 @@ class Refinement:
         for each in operators:
             (origin,) = each.origins
             others = tuple(choice for choice in known.choices if choice.origin != origin)
-            own = tuple(pair for pair in known.granularity.own if pair[0] != origin)
             for option in sorted(each.known, key=_cost)[:_CHANGES]:
                 granularity = known.granularity
                 if len(self._space.granularities) > 1:
-                    granularity = replace(granularity, own=(*own, (origin, option.pieces)))
+                    granularity = granularity.but_for(origin, option.pieces, option.rest)
                 yield Candidate((*self._space.fixed, *option.choices(origin), *others), granularity)
 
     def _promising(self, candidates: Iterable[Candidate], best: _Scored) -> list[Sketch]:
@@ -139,7 +137,7 @@ class Refinement:
     def _told(self, sketch: Sketch) -> object:
         granularity = sketch.candidate.granularity
         origins = dict.fromkeys(scope.origin for scope in sketch.outline.graph.scopes)
-        return sketch.outline.chosen, tuple(map(granularity.pieces_of, origins))
+        return sketch.outline.chosen, tuple((granularity.pieces_of(one), granularity.rest_of(one)) for one in origins)
 
     def _memory_cycles(self, sketch: Sketch) -> int:
         memory = self._sketches.memory

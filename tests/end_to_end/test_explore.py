@@ -39,6 +39,11 @@ def explored(model: Path, cache: Path, *options: str, capsys: pytest.CaptureFixt
     return capsys.readouterr().out
 
 
+def test_a_machine_whose_fifos_do_not_pass_through_is_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", str(model), *QUESTION, "--system", "elastic"]) == 1
+    assert "explore: system 'elastic': found 2 cycles through a FIFO against" in capsys.readouterr().err
+
+
 def test_forms_tell_the_same(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache = tmp_path / "c.cache"
     table = explored(model, cache, "-v", capsys=capsys)

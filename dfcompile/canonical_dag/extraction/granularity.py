@@ -71,6 +71,12 @@ class Granularity(Struct, frozen=True, dict=True):
         """Return what is said of the smaller scopes of an operator alone; None: they are like the others."""
         return self._rest_by_origin.get(origin)
 
+    def but_for(self, origin: str, pieces: int | None, rest: int | None) -> "Granularity":
+        """Return the same with other numbers for one operator."""
+        own = tuple(pair for pair in self.own if pair[0] != origin)
+        others = tuple(pair for pair in self.rest if pair[0] != origin)
+        return replace(self, own=(*own, (origin, pieces)), rest=others if rest is None else (*others, (origin, rest)))
+
 
 DECLARED = Granularity()
 

@@ -177,9 +177,9 @@ class AttainedCounts:
             chosen.update(dict.fromkeys(lowered, (WHOLE,) * len(split.chips)))
         graph = split.shared({name: chosen[name] for name in split.kernels})
         used = ChipsInUse(split.part, tuple(share.choices.items()), graph.exchanges, share.apart)
-        tasks = replace(self._tasks, dag=lowered, system=split.part, chips=used, least_cycles=0, known=None)
+        alone = TaskModel(lowered, split.part, self._tasks.scheduling, self._tasks.planning, self._tasks.overlap, used)
         is_undivided = all(choice == WHOLE for choices in chosen.values() for choice in choices)
-        return _Share(tasks, chain_bound_ns(tasks) / NS_PER_S, graph, tuple(whole), is_undivided)
+        return _Share(alone, chain_bound_ns(alone) / NS_PER_S, graph, tuple(whole), is_undivided)
 
     def _check(self, count: _Count) -> None:
         """Check the fastest mapping on a number of chips, if there is one that was not checked before."""

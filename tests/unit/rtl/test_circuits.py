@@ -66,6 +66,20 @@ def test_fifos_hold_as_many_elements_as_in_the_replay() -> None:
 
 
 @simulated
+def test_a_full_fifo_is_refilled_in_the_cycle_in_which_it_is_read() -> None:
+    """The direct stream is ahead of the one through two tasks, by as much as its smallest FIFO holds."""
+    ends = [("in", "fork"), ("fork", "a"), ("a", "b"), ("b", "join"), ("fork", "join"), ("join", "out")]
+    dag = stream_graph([(source, target, 32) for source, target in ends])
+    found = Scheduling(dag).on(ScheduleOptions(4, "sb-rlx", fifos="minimal"))
+    one = scheduled_circuit("ahead", dag, found.schedule, ends=found.ends)
+    (cycles,) = counted([one], INSTALLED[0])
+
+    assert cycles == [one.cycles]
+    assert one.cycles is not None
+    assert one.cycles < 40  # no task waits
+
+
+@simulated
 def test_the_command_compares_and_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, graph = tmp_path / "circuits", tmp_path / "c.json"
     assert main(["generate", "cholesky", "--size", "3", "--volume", "16", "-o", str(graph)]) == 0

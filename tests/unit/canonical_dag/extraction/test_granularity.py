@@ -64,3 +64,10 @@ def test_scopes_with_less_than_half_the_iterations_of_the_largest_are_the_rest()
     assert tasks("c", "d", "c") == [4, 4, 2]
     assert tasks("d", "c", "c") == [4, 4, 4]  # where the larger ones are of another, they are large
     assert tasks("d", "d", "d") == [4, 4, 4]
+
+
+def test_other_numbers_for_one_operator_take_the_place_of_its_own() -> None:
+    known = parse_granularity("pieces=8", ["a:pieces=4,rest=2", "b:pieces=3,rest=1"])
+
+    assert str(known.but_for("a", 5, None)) == "pieces=8,b:pieces=3,rest=1,a:pieces=5"
+    assert str(known.but_for("c", None, 6)) == "pieces=8,a:pieces=4,rest=2,b:pieces=3,rest=1,c:declared,rest=6"

@@ -29,7 +29,8 @@ from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.shares import SharedProgram, choices_of
 from dfcompile.records import replace
-from dfcompile.scheduler import ScheduleOptions
+from dfcompile.options import Timing
+from dfcompile.scheduler import Schedule, ScheduleOptions, schedule
 from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text
@@ -40,7 +41,13 @@ SMALL = st.sampled_from([name for name in MODELS if name != "attention"])  # wha
 
 
 def mappings_of(
-    whole: Lowered, system: System, overlap: Overlap, chips: tuple[int, ...], *, never: tuple[str, ...] = ()
+    whole: Lowered,
+    system: System,
+    overlap: Overlap,
+    chips: tuple[int, ...],
+    *,
+    never: tuple[str, ...] = (),
+    known: Schedule | None = None,
 ) -> tuple[TaskMapping, ...]:
     """Return the mappings of a program on numbers of chips of a system; some of its kernels have no shares."""
     program = SharedProgram(whole.library, TABLE, {kernel.name: kernel for kernel in whole.dag.kernels})
@@ -53,7 +60,7 @@ def mappings_of(
         return extract(maps.sdfg, parameters=tuple(maps.parameters))
 
     scheduling = ScheduleOptions(system.accelerator.cores)
-    tasks = TaskModel(whole.dag, system, scheduling, scheduling, overlap)
+    tasks = TaskModel(whole.dag, system, scheduling, scheduling, overlap, known=known, chosen=known)
     ideals = ChipCounts(dataflow_graph(whole.dag), system, MappingOptions(overlap=overlap), chips)
     return tuple(AttainedCounts(tasks, ideals, lower).fastest())
 
@@ -91,6 +98,23 @@ def test_a_kernel_without_shares_is_whole_and_said_to_be() -> None:
     (said,) = (one.value for one in kept.assumptions if one.name == "kernels whole on every chip")
     assert said == f"1: {product}: their operators do not say what a share is"
     assert all(one.name != "kernels whole on every chip" for one in split.assumptions)
+
+
+def test_schedules_that_are_known_of_the_whole_are_of_no_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped: list[TaskModel] = []
+
+    def noting(tasks: TaskModel) -> TaskMapping:
+        mapped.append(tasks)
+        return map_tasks(tasks)
+
+    monkeypatch.setattr(attained_counts, "map_tasks", noting)
+    whole, system = lowered("two layers"), load_system("sn30").with_cores(4)
+    slow = replace(system, accelerator=replace(system.accelerator, frequency_ghz=1e-6))
+    known = schedule(whole.dag, ScheduleOptions(4, timing=Timing.EXACT))
+
+    mappings_of(whole, slow, Overlap.PERFECT_OVERLAP, (2,), known=known)
+
+    assert {(one.known, one.chosen) for one in mapped if one.chips is not None} == {(None, None)}
 
 
 def test_where_no_kernel_is_split_one_chip_alone_is_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
