@@ -1,6 +1,7 @@
 """Mappings are played element by element: SRAM is never exceeded, nothing is read that is not there."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -152,15 +153,14 @@ def test_what_the_mapping_of_a_residual_block_says_of_memory_holds(residual_bloc
     check_whole(residual_block, pes)
 
 
-def first_mapping() -> tuple[Player, TaskConfiguration]:
-    """Return the player of a product and a Relu on a chip that has room for some of it, and its one configuration."""
+@cache
+def first_played() -> Player:
+    """Return the player of a product and a Relu on a chip that has room for some of it."""
     program = program_from_text(
         "g (float[6,5] x) => (float[6,4] y) { p = MatMul(x, w) h = Relu(p) y = Softmax<axis=1>(h) }",
         w=np.ones((5, 4), np.float32),
     )
-    player = played(program, (Choice("MatMul", "rows"),), 3, machine(6, 40.0, 12.0))
-    (found,) = player.mapping.configurations
-    return Player(player.flow, player.mapping, player.sram_bytes), found
+    return played(program, (Choice("MatMul", "rows"),), 3, machine(6, 40.0, 8.0))
 
 
 def fewer_bytes(found: TaskConfiguration) -> TaskConfiguration:
@@ -191,8 +191,9 @@ def on_one_element(found: TaskConfiguration) -> TaskConfiguration:
 
 @pytest.mark.parametrize("wrong", [fewer_bytes, all_held, less_sram, fewer_cycles, small_fifos, on_one_element])
 def test_what_is_wrong_is_noticed(wrong: Callable[[TaskConfiguration], TaskConfiguration]) -> None:
-    player, found = first_mapping()
-    player.mapping = replace(player.mapping, configurations=(wrong(found),))
+    one = first_played()
+    (found,) = one.mapping.configurations
+    player = Player(one.flow, replace(one.mapping, configurations=(wrong(found),)), one.sram_bytes)
 
     with pytest.raises(AssertionError):
         player.play()

@@ -299,12 +299,16 @@ class TaskModel(Struct, frozen=True, dict=True):
         most_ns = fastest.time_ns
         for schedule in ways.with_small_fifos():  # which leave more room for data
             fastest = self._faster(fastest, units, part, schedule)
-        for schedule in ways.on_fewer_elements(lambda cycles: self._compute_ns(cycles) < most_ns):
-            fastest = self._faster(fastest, units, part, schedule)
+        if self._is_whole(units):  # of others fewer kernels at a time need less memory
+            for schedule in ways.on_fewer_elements(lambda cycles: self._compute_ns(cycles) < most_ns):
+                fastest = self._faster(fastest, units, part, schedule)
         return fastest
 
+    def _is_whole(self, units: int) -> bool:
+        return units.bit_count() == self.units.count
+
     def _is_large_whole(self, units: int, part: DagPart) -> bool:
-        return units.bit_count() == self.units.count and part.dag.nodes_count > _FEW_NODES
+        return self._is_whole(units) and part.dag.nodes_count > _FEW_NODES
 
     def _compute_ns(self, cycles: int) -> float:
         return cycles / self.system.accelerator.frequency_ghz
@@ -321,8 +325,8 @@ class TaskModel(Struct, frozen=True, dict=True):
             if found.time_ns <= least_ns and part.dag.nodes_count <= MOST_NODES:  # of larger parts plans tell more
                 return found
         assert found is not None  # without streams everything fits
-        is_whole = units.bit_count() == self.units.count  # of others it is looked at when they are replayed
-        return self._with_less_in_memory(units, part, found) if is_whole else found
+        # Of others it is looked at when they are replayed.
+        return self._with_less_in_memory(units, part, found) if self._is_whole(units) else found
 
     def _with_less_in_memory(self, units: int, part: DagPart, known: TaskConfiguration) -> TaskConfiguration:
         """Return a configuration, or a faster one of schedules that hold less in memory.

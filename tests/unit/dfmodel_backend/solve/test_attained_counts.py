@@ -28,8 +28,8 @@ from dfcompile.dfmodel_backend.solve import attained_counts
 from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.shares import SharedProgram, choices_of
-from dfcompile.records import replace
 from dfcompile.options import Timing
+from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions, schedule
 from tests.asked_options import asked
 from tests.examples import examples
