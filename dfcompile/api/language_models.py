@@ -171,7 +171,7 @@ def llm(config: File, system: File, **options: Any) -> StudyRun:
             asks for something else than a study.
     """
     asked = read_options(LanguageOptions, {"config": config, "system": system, **options})
-    for name in ("map", "from_graph", "from_onnx", "serve"):
+    for name in ("map", "from_graph", "from_onnx", "serve", "train"):
         if getattr(asked, name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"llm: found {name} against a study of kernels (dfcompile llm {flag} prints it)")
@@ -211,7 +211,7 @@ def request_of(asked: LanguageOptions) -> Request:
         *(decode_batch(text) for text in asked.decode),
         *(chunked_batch(text) for text in asked.chunked),
     )
-    if not batches and asked.serve is None:
+    if not batches and asked.serve is None and asked.train is None:
         raise UserError("llm: found no step (give --prefill TOKENS, --decode CONTEXTxBATCH or --chunked …)")
     chips = _chips(asked.chips) if degrees is None else (degrees.chips,)
     choices = StepChoices(

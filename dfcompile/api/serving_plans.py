@@ -5,19 +5,15 @@ import re
 
 from dfcompile.api.language_models import request_of
 from dfcompile.errors import UserError
-from dfcompile.language_models.parallel.deployment import Case
 from dfcompile.language_models.planner import Demand, Plan, plans
 from dfcompile.language_models.steps.batch import LARGEST, Batch
-from dfcompile.language_models.study import Study, counting, study_of
-from dfcompile.language_models.times.calibrated import find_calibration
-from dfcompile.language_models.times.step_time import Transfers
+from dfcompile.language_models.study import Study, case_of, study_of
 from dfcompile.options.language_models import LanguageOptions
-from dfcompile.records import replace
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 _DEMAND = re.compile(r"(\d{1,15})x(\d{1,15}):(\d{1,15})", re.ASCII)
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s)", re.ASCII)
-_APART = ("prefill", "decode", "chunked", "sweep", "map", "degrees")
+_APART = ("prefill", "decode", "chunked", "train", "sweep", "map", "degrees")
 
 
 def plans_page(asked: LanguageOptions, width: int, *, verbose: bool) -> str:
@@ -33,11 +29,7 @@ def plans_page(asked: LanguageOptions, width: int, *, verbose: bool) -> str:
     if study.model.most_context and demand.prompt + demand.answer > study.model.most_context:
         context = f"a context of {demand.prompt + demand.answer} tokens against at most {study.model.most_context}"
         raise UserError(f"--serve: found {context} of {study.model.name}")
-    calibration = find_calibration(asked.efficiency) if asked.efficiency else None
-    device = replace(study.device, capacity_bytes=0) if asked.allow_oversubscribed else study.device
-    how = *counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
-    case = Case(study.model, Batch("none", ()), device, study.precision, request.choices, *how)
-    found = plans(case, demand, request.chips)
+    found = plans(case_of(study, Batch("none", ())), demand, request.chips)
     lines = [line for text in _heading(study, demand, asked) for line in folded(text, width, "  ")]
     lines += ["", *_table(found, asked.usd_per_chip_hour).lines(width)]
     notes = (*study.notes, *_NOTES)

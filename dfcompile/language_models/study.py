@@ -222,6 +222,15 @@ def study_of(request: Request) -> Study:
     )
 
 
+def case_of(study: Study, batch: Batch) -> Case:
+    """Return the case of a batch that is no step of a study, counted as its steps are."""
+    request, asked = study.request, study.request.options
+    calibration = find_calibration(asked.efficiency) if asked.efficiency else None
+    device = replace(study.device, capacity_bytes=0) if asked.allow_oversubscribed else study.device
+    how = *counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
+    return Case(study.model, batch, device, study.precision, request.choices, *how)
+
+
 def _check(model: Model, device: Device, request: Request) -> None:
     """Check that contexts are within what the model was made for, and that a histogram is of its experts.
 

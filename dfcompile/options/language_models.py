@@ -69,6 +69,28 @@ class LanguageOptions:
     )
     ttft: str = machine("Most time to the first token, with --serve.", default="", metavar="TIME")
     tpot: str = machine("Most time per later token, with --serve.", default="", metavar="TIME")
+    train: str | None = first(
+        "Instead of single steps: plan a training step of so many sequences of so many tokens.",
+        more="A table of plans: how the model is split, how long a step takes and on what, and what a chip holds. See "
+        "[training](llm-explained.md#training).",
+        metavar="BATCHxLENGTH",
+    )
+    recompute: str = machine(
+        "What the backward pass computes again instead of keeping it, with --train: nothing, scores of attention, or "
+        "whole layers.",
+        choices=("none", "attention", "layers"),
+    )
+    dropout: bool = machine("Count dropout of scores and of both branches of a layer, with --train.")
+    split_norms: bool = machine(
+        "Let chips of a tensor group share the tokens of norms and residuals (sequence parallelism), with --train."
+    )
+    shard_optimiser: bool = machine("Let replicas share the states of the optimiser, with --train.")
+    interleave: int = machine(
+        "Runs of layers that each pipeline stage has, with --train.",
+        read=within(1, 2**10),
+        default=1,
+        metavar="RUNS",
+    )
     chips: str = first("Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]")
     degrees: str | None = machine(
         "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "

@@ -217,6 +217,13 @@ BAD = (
     ("--tpot 0.001ms: found .* ms per token at least", ("--serve", "8x8:8", "--tpot", "0.001ms")),
     ("a context of 200000 tokens against at most 131072", ("--serve", "8x100000:100000")),
     ("unknown architecture", ("--decode", "8", "--config", "CONFIG")),
+    ("--train: found '8' against BATCHxLENGTH", ("--train", "8")),
+    ("--train: found '8x1' against BATCHxLENGTH", ("--train", "8x1")),
+    ("--serve: found --train", ("--train", "8x8", "--serve", "8x8:8")),
+    ("--train: found --html", ("--train", "8x8", "--html", "page.html")),
+    ("--train: found --fusion full", ("--train", "8x8", "--fusion", "full")),
+    ("found sequences of 200000 tokens against at most 131072", ("--train", "8x200000")),
+    (r"GiB on a chip \(15\.0 of weights, 29\.9 of gradients", ("--train", "8x2048", "--system", "h100-sxm")),
 )
 
 
@@ -244,3 +251,25 @@ def test_a_serving_plan_has_what_users_see(capsys: pytest.CaptureFixture[str]) -
     assert "one chip" in text
     assert "USD per" in text
     assert "users ask anew" in text
+
+
+def test_training_plans_have_times_and_memory_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--config", "gpt2", "--system", "h100-sxm", "--chips", "1,4", "--train", "64x512", "--dropout")
+    text = run(capsys, *words, "--usd-per-chip-hour", "2", "-v")
+    report = json.loads(run(capsys, *words, "--format", "json"))
+    rows = list(csv.DictReader(run(capsys, *words, "--format", "csv").splitlines()))
+    best = report["plans"][0]
+
+    for word in ("a step of 64 sequences of 512 tokens", "USD per", "the optimiser is Adam", "lm_head_bwd_weights"):
+        assert word in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert [row["degrees"] for row in rows] == [plan["degrees"] for plan in report["plans"]]
+    seconds = ("forward_s", "recompute_s", "backward_s", "exchange_s", "bubble_s", "gradients_s", "optimiser_s")
+    for plan in report["plans"]:
+        assert plan["time_s"] == pytest.approx(sum(plan[name] for name in seconds))
+        named = ("weight_bytes", "gradient_bytes", "optimiser_bytes", "activation_bytes", "working_bytes")
+        assert plan["held_bytes"] == sum(plan[name] for name in named)
+    macs = sum(kernel["count"] * kernel["macs"] for kernel in best["kernels"])
+    forward = sum(one["count"] * one["macs"] for one in best["kernels"] if "_bwd" not in one["name"])
+    assert macs > 3 * forward  # attention computes its scores again
+    assert "kernels" not in report["plans"][1]
