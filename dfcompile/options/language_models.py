@@ -63,12 +63,18 @@ class LanguageOptions:
     )
     serve: str | None = first(
         "Instead of single steps: plan how so many users at once are served, with prompts and answers so long.",
-        more="A table of plans: how the model is split, how prompts are read, and what users see. See "
+        more="`64x1000:200*3,8000:100` has two lengths, three of four requests of the first. A table of plans: how the "
+        "model is split, how prompts are read, and what users see; --shared-prefix is not read again. See "
         "[serving plans](llm-explained.md#serving-plans).",
-        metavar="USERSxPROMPT:ANSWER",
+        metavar="USERSxPROMPT:ANSWER[*WEIGHT][,…]",
     )
     ttft: str = machine("Most time to the first token, with --serve.", default="", metavar="TIME")
     tpot: str = machine("Most time per later token, with --serve.", default="", metavar="TIME")
+    speculate: str | None = machine(
+        "Draft so many tokens per step, each accepted at such a rate, with --serve; CONFIG drafts, or nothing that "
+        "takes time.",
+        metavar="LENGTH:RATE[:CONFIG]",
+    )
     train: str | None = first(
         "Instead of single steps: plan a training step of so many sequences of so many tokens.",
         more="A table of plans: how the model is split, how long a step takes and on what, and what a chip holds. See "
