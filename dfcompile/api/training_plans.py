@@ -27,7 +27,7 @@ from dfcompile.report.text_tables import Table, folded, listed, page
 _BATCH = re.compile(r"(\d{1,15})x(\d{1,15})", re.ASCII)
 _APART = ("prefill", "decode", "chunked", "sweep", "map")
 _NOTES = (
-    "the optimiser is Adam; weights and activations are of one format, gradients are summed in 4 bytes",
+    "the optimiser is Adam; weights and activations are of the dtype, gradients are summed in 4 bytes",
     "exchanges do not overlap with kernels",
     "activations: those that a gradient needs, once each; buffers of exchanges and of the allocator are not counted",
     "contexts of a sequence are not split over chips",
@@ -119,7 +119,7 @@ def training_run(asked: LanguageOptions) -> TrainingRun:
     )
     steps = training_plans(case_of(study, batch), training, request.chips, request.degrees)
     macs = step_of(study.model, batch, study.precision, request.choices).macs
-    peak = study.device.rate(study.precision.activations.name)
+    peak = study.device.rate(study.precision.vectors.name)
     counts = macs, batch.tokens, batch.sequences
     return TrainingRun(
         study, batch, training_figures(steps, study.device, *counts, asked.usd_per_chip_hour, peak), files_of(asked)

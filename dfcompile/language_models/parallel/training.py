@@ -129,8 +129,8 @@ class Trainings:
     """Training steps of one case, whose batch is of all chips; what degrees have in common is counted once."""
 
     def __init__(self, case: Case, training: TrainingChoices, chips: int) -> None:
-        # A step is trained in the format of its activations, whatever a checkpoint was stored in.
-        form = case.precision.activations
+        # Training is in the dtype of the configuration, whatever a checkpoint was quantised to.
+        form = case.precision.vectors
         layers = tuple(replace(layer, formats=()) for layer in case.model.layers)
         self._case = replace(case, model=replace(case.model, layers=layers), precision=uniform(form))
         self._training = training

@@ -139,6 +139,14 @@ def test_experts_are_summed_among_the_replicas_that_hold_the_same() -> None:
     assert spread.gradients_s < 0.1 * whole.gradients_s
 
 
+def test_weights_that_a_checkpoint_quantised_are_trained_in_the_dtype() -> None:
+    plain = case_of(gpt(1024, 4, 16), 8)
+    narrow = {"attention": FORMATS["fp8"], "mlp": FORMATS["mxfp4"], "activations": FORMATS["fp8"]}
+    quantised = replace(plain, precision=plain.precision.having(narrow))
+
+    assert step_of(quantised, Degrees()) == step_of(plain, Degrees())
+
+
 def test_every_layer_again_takes_a_forward_pass_and_its_exchanges_again() -> None:
     case, degrees = case_of(gpt(1024, 8, 16), 16), Degrees(tensor=4, micro_batches=16)
     none, attention, layers = (step_of(case, degrees, TrainingChoices(recompute)) for recompute in Recompute)
