@@ -5,14 +5,15 @@ user alone, so that degrees whose steps of one user exceed the limit are left ou
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
+from dfcompile.language_models.energy import energy_of, is_known
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees, divisors
-from dfcompile.language_models.parallel.deployment import Case, Deployments
+from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
 from dfcompile.language_models.serving import (
     Batching,
     Drafts,
@@ -21,9 +22,10 @@ from dfcompile.language_models.serving import (
     Seconds,
     Served,
     decodes,
-    reading_s,
+    readings,
     served,
     served_separately,
+    total,
 )
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.records import replace
@@ -72,6 +74,7 @@ class Plan(Struct, frozen=True):
         served: what its users see.
         tokens_per_s: of answers, of all chips.
         readers: degrees of the chips that only read prompts, where there are any.
+        energy_j_per_token: of answers, of all chips, where the device says what costs energy.
     """
 
     degrees: Degrees
@@ -79,6 +82,7 @@ class Plan(Struct, frozen=True):
     served: Served
     tokens_per_s: float
     readers: Degrees | None = None
+    energy_j_per_token: float | None = None
 
     @property
     def chips(self) -> int:
@@ -118,27 +122,50 @@ def loads(demand: Demand, degrees: Degrees) -> Iterator[Load]:
     yield demand.load(users, Batching.APART, max(demand.prompt, 1))
 
 
-def seconds_on(case: Case, degrees: Degrees, draft: Case | None = None) -> Seconds:
-    """Return what times a step of every replica at once, each with the same sequences.
+class Cost(Struct, frozen=True):
+    """What a step takes: seconds, and joules of all chips, 0 where the device does not say what costs energy."""
+
+    seconds: float
+    joules: float
+
+
+def costs_on(case: Case, degrees: Degrees, draft: Case | None = None) -> Callable[[Batch], Cost]:
+    """Return what says the cost of a step of every replica at once, each with the same sequences.
 
     A model that drafts runs before it on the same chips, split the same way: a step per token that it drafts, and one
     that reads the same prompts. What it holds, the other one cannot.
     """
 
     @cache
-    def seconds(batch: Batch) -> float:
+    def cost(batch: Batch) -> Cost:
         groups = tuple(replace(group, count=group.count * degrees.data) for group in batch.groups)
         asked = replace(case, batch=replace(batch, groups=groups))
-        before = 0.0
-        if draft is not None:
-            drafting = tuple(replace(group, new=group.new - group.drafted, head_rows=1, drafted=0) for group in groups)
-            found = Deployments(replace(draft, batch=replace(batch, groups=drafting)), degrees.chips).deployed(degrees)
-            before = max(1, *(group.drafted for group in groups)) * found.exec_s
-            left = max(1, case.device.capacity_bytes - found.held_bytes) if case.device.capacity_bytes else 0
-            asked = replace(asked, device=replace(case.device, capacity_bytes=left))
-        return before + Deployments(asked, degrees.chips).deployed(degrees).exec_s
+        if draft is None:
+            return _cost(asked, Deployments(asked, degrees.chips).deployed(degrees))
+        drafting = tuple(replace(group, new=group.new - group.drafted, head_rows=1, drafted=0) for group in groups)
+        before = replace(draft, batch=replace(batch, groups=drafting))
+        found = Deployments(before, degrees.chips).deployed(degrees)
+        left = max(1, case.device.capacity_bytes - found.held_bytes) if case.device.capacity_bytes else 0
+        asked = replace(asked, device=replace(case.device, capacity_bytes=left))
+        once, one = _cost(before, found), _cost(asked, Deployments(asked, degrees.chips).deployed(degrees))
+        drafted = max(1, *(group.drafted for group in groups))
+        return Cost(one.seconds + drafted * once.seconds, one.joules + drafted * once.joules)
 
-    return seconds
+    return cost
+
+
+def _cost(case: Case, one: Deployment) -> Cost:
+    if not is_known(case.device):
+        return Cost(one.exec_s, 0.0)
+    chips, parts = one.degrees.chips, one.degrees.micro_batches
+    energy = energy_of(one.kernels, case.device, one.exec_s, chips, parts, one.link_bytes)
+    return Cost(energy.exec_s, energy.total_j)
+
+
+def seconds_on(case: Case, degrees: Degrees, draft: Case | None = None) -> Seconds:
+    """Return what times a step of every replica at once, as `costs_on` has it."""
+    costs = costs_on(case, degrees, draft)
+    return lambda batch: costs(batch).seconds
 
 
 def degrees_of(case: Case, demand: Demand, chips: Sequence[int]) -> Iterator[Degrees]:
@@ -169,7 +196,7 @@ class Planning:
     def __init__(self, case: Case, demand: Demand, draft: Case | None = None) -> None:
         self._case = case
         self._demand = demand
-        self._seconds = cache(lambda degrees: seconds_on(case, degrees, draft))
+        self._costs = cache(lambda degrees: costs_on(case, degrees, draft))
         self._soonest = cache(self._soonest_reader)
         self._nearest: InfeasibleError | None = None
         self._least = math.inf
@@ -184,13 +211,39 @@ class Planning:
         demand = self._demand
         found = [plan for plan in (*self._together(chips), *self._separate(chips)) if plan.is_within(demand)]
         if found:
-            return pareto(found)
+            return tuple(map(self._with_energy, pareto(found)))
         if self._least < math.inf:
             asked = {"--ttft": demand.ttft_s, "--tpot": demand.tpot_s}
             limits = " ".join(f"{name} {limit * 1e3:g}ms" for name, limit in asked.items() if limit < math.inf)
             least = f"{self._least * 1e3:.1f} ms per token at least for {demand.users} users"
             raise InfeasibleError(f"{limits}: found {least}")
         raise self._nearest or InfeasibleError("degrees: found none for so many chips")
+
+    def _seconds(self, degrees: Degrees) -> Seconds:
+        costs = self._costs(degrees)
+        return lambda batch: costs(batch).seconds
+
+    def _joules(self, degrees: Degrees) -> Callable[[Batch], float]:
+        costs = self._costs(degrees)
+        return lambda batch: costs(batch).joules
+
+    def _with_energy(self, plan: Plan) -> Plan:
+        """Return a plan with its joules per token, if the device says what costs energy.
+
+        Chips that read prompts take their idle power while they wait.
+        """
+        device, load = self._case.device, plan.load
+        if not is_known(device):
+            return plan
+        users, spent = load.users * plan.degrees.data, total(plan.served.steps, self._joules(plan.degrees))
+        tokens = users * load.mean(lambda kind: kind.answer)
+        if plan.readers is not None:
+            one = replace(plan.readers, data=1)
+            read = readings(self._demand.load(1, Batching.SEPARATE, self._demand.prompt), 0)
+            busy = users * total(read, self._seconds(one)) * one.chips
+            waited = max(0.0, tokens / plan.tokens_per_s * plan.readers.chips - busy)
+            spent += users * total(read, self._joules(one)) + waited * device.idle_w
+        return replace(plan, energy_j_per_token=spent / tokens)
 
     def _together(self, chips: Sequence[int]) -> Iterator[Plan]:
         """Yield plans in which every replica reads the prompts of its users."""
@@ -243,7 +296,7 @@ class Planning:
         best: Readers | None = None
         for degrees in degrees_of(self._case, replace(self._demand, users=1), (chips,)):
             try:
-                one = Readers(degrees, reading_s(load, self._seconds(degrees), 0), self._sending_s(degrees))
+                one = Readers(degrees, total(readings(load, 0), self._seconds(degrees)), self._sending_s(degrees))
             except InfeasibleError as error:
                 self._note(error)
                 continue

@@ -31,6 +31,7 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.steps.batch import Batch, Sequences
 
 Seconds = Callable[[Batch], float]  # of a step
+Steps = tuple[tuple[Batch, float], ...]  # each with how many of it there are
 _ROUNDS = 16  # until the number of users who decode settles
 
 
@@ -143,12 +144,14 @@ class Served(Struct, frozen=True):
         tpot_s: between two later tokens, in the mean.
         decode_s: of a step without a prompt.
         is_queued: whether prompts wait for each other.
+        steps: of the replica while every user has one turn, each with how many of it there are.
     """
 
     ttft_s: float
     tpot_s: float
     decode_s: float
     is_queued: bool
+    steps: Steps
 
     def tokens_per_s(self, load: Load) -> float:
         """Of all users of the replica: tokens of answers."""
@@ -173,18 +176,21 @@ def decodes(load: Load, users: int, *, at_end: bool = False) -> tuple[Sequences,
     return tuple(groups)
 
 
-def reading_s(load: Load, seconds: Seconds, beside: int) -> float:
-    """Return the seconds of the steps that read the prompts of a group beside so many decodes, in the mean."""
-
-    def taken(kind: Lengths) -> float:
-        found = []
+def readings(load: Load, beside: int) -> Steps:
+    """Return the steps that read the prompts of a group beside so many decodes, in the mean."""
+    whole = sum(kind.weight for kind in load.requests)
+    found = []
+    for kind in load.requests:
         for start in range(load.cached, kind.prompt, load.room):
             new = min(load.room, kind.prompt - start)
             piece = Sequences(start, new, load.together, head_rows=int(start + new == kind.prompt))
-            found.append(seconds(Batch("prompts", (piece, *decodes(load, beside)))))
-        return math.fsum(found)
+            found.append((Batch("prompts", (piece, *decodes(load, beside))), kind.weight / whole))
+    return tuple(found)
 
-    return load.mean(taken)
+
+def total(steps: Steps, cost: Callable[[Batch], float]) -> float:
+    """Return what steps cost together, such as seconds or joules."""
+    return math.fsum(count * cost(batch) for batch, count in steps)
 
 
 def served(load: Load, seconds: Seconds) -> Served:
@@ -194,21 +200,30 @@ def served(load: Load, seconds: Seconds) -> Served:
         InfeasibleError: a chunk has no room for a piece beside the decodes, or what times steps raises it.
     """
     later, pieces = load.later, load.pieces
-    groups, decode = -(-load.users // load.together), seconds(Batch("decode", decodes(load, load.users)))
+    groups, alone = -(-load.users // load.together), Batch("decode", decodes(load, load.users))
+    decode = seconds(alone)
     if load.batching is Batching.APART:
-        reading = reading_s(load, seconds, 0)
+        read = readings(load, 0)
+        reading = total(read, seconds)
         before, after = ((groups + 1) / 2, (groups - 1) / 2) if load.in_step else (1, groups - 1)
-        return _seen(load, before * reading, decode, after * reading)
+        steps = *_times(read, groups), (alone, later)
+        return _seen(load, before * reading, decode, after * reading, steps)
     if groups * pieces <= pieces + later:
-        reading = reading_s(load, seconds, load.users - load.together)
-        return _seen(load, reading, decode, (groups - 1) * max(0.0, reading - pieces * decode))
+        read = readings(load, load.users - load.together)
+        reading = total(read, seconds)
+        steps = *_times(read, groups), (alone, pieces + later - groups * pieces)
+        return _seen(load, reading, decode, (groups - 1) * max(0.0, reading - pieces * decode), steps)
     return _filled(load, seconds, decode)
 
 
-def _seen(load: Load, ttft_s: float, decode: float, others_s: float) -> Served:
+def _times(steps: Steps, count: float) -> Steps:
+    return tuple((batch, share * count) for batch, share in steps)
+
+
+def _seen(load: Load, ttft_s: float, decode: float, others_s: float, steps: Steps) -> Served:
     """Return what users see whose answers take longer by what the prompts of others take."""
     step = decode + (others_s / load.later if load.later else 0.0)
-    return Served(ttft_s, step / load.drafts.tokens, decode, is_queued=False)
+    return Served(ttft_s, step / load.drafts.tokens, decode, is_queued=False, steps=steps)
 
 
 def _filled(load: Load, seconds: Seconds, decode: float) -> Served:
@@ -217,16 +232,19 @@ def _filled(load: Load, seconds: Seconds, decode: float) -> Served:
     As many decode as finish ``later`` steps after they were read: ``later room / prompt``, where they leave
     ``room = chunk - their tokens``.
     """
-    later, prompt = load.later, round(load.mean(lambda kind: kind.prompt)) - load.cached
-    beside = min(load.users - 1, int(later * load.chunk // (prompt + later * load.verified)))
+    later, prompt, users = load.later, round(load.mean(lambda kind: kind.prompt)) - load.cached, load.users
+    beside = min(users - 1, int(later * load.chunk // (prompt + later * load.verified)))
     room = load.chunk - beside * load.verified
     prompts, new = max(1, room // prompt), min(room, prompt)
     piece = Sequences(load.cached + (prompt - new) // 2, new, prompts, head_rows=int(new == prompt))
-    mixed, steps = seconds(Batch("filled", (piece, *decodes(load, beside)))), prompt / (prompts * new)
-    if load.users * steps > steps + later:
-        first = (load.users * steps - later) * mixed
-        return Served(max(first, math.ceil(steps) * mixed), mixed / load.drafts.tokens, decode, is_queued=True)
-    return _seen(load, math.ceil(steps) * mixed, decode, (load.users - 1) * max(0.0, steps * (mixed - decode)))
+    full = Batch("filled", (piece, *decodes(load, beside)))
+    mixed, steps = seconds(full), prompt / (prompts * new)
+    if users * steps > steps + later:
+        first = max((users * steps - later) * mixed, math.ceil(steps) * mixed)
+        return Served(first, mixed / load.drafts.tokens, decode, is_queued=True, steps=((full, users * steps),))
+    others, alone = (users - 1) * max(0.0, steps * (mixed - decode)), Batch("decode", decodes(load, users))
+    run = (full, users * steps), (alone, steps + later - users * steps)
+    return _seen(load, math.ceil(steps) * mixed, decode, others, run)
 
 
 def served_separately(load: Load, seconds: Seconds, reading: float, sending: float, readers: float) -> Served:
@@ -242,13 +260,15 @@ def served_separately(load: Load, seconds: Seconds, reading: float, sending: flo
     Raises:
         InfeasibleError: what times steps raises it.
     """
-    first, users, decode, turn = reading + sending, load.users, 0.0, 0.0
+    first, users = reading + sending, load.users
     for _ in range(_ROUNDS):
-        decode = seconds(Batch("decode", decodes(load, users)))
+        batch = Batch("decode", decodes(load, users))
+        decode = seconds(batch)
         turn = max(first + load.later * decode, load.users * reading / readers)
         settled = min(load.users, max(1, round(load.users * load.later * decode / turn)))
         if settled == users:
             break
         users = settled
-    is_queued = turn > first + load.later * decode
-    return Served(turn - load.later * decode, decode / load.drafts.tokens, decode, is_queued)
+    stay = load.later * decode
+    is_queued = turn > first + stay
+    return Served(turn - stay, decode / load.drafts.tokens, decode, is_queued, ((batch, turn / decode),))

@@ -20,6 +20,9 @@ class PlanFigures:
         "likewise, of a chip", of="per_chip", heading="tokens/s\nper chip", cell=",.4g"
     )
     tokens_per_s_per_user: float = figure("likewise, of a user", heading="tokens/s\nper user", cell=",.4g")
+    energy_j_per_token: float | None = figure(
+        "of all chips, where it is known", heading="J per\ntoken", cell=",.4g", hidden=None, default=None
+    )
     usd_per_million_tokens: float | None = figure(
         "where a price is known", heading="USD per\nM tokens", cell=",.4g", hidden=None, default=None
     )

@@ -17,6 +17,7 @@ from dfcompile.language_models.planner import Demand, Plan, degrees_of, loads, p
 from dfcompile.language_models.serving import Batching, Drafts, Lengths, Load, served_separately
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
+from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.step_time import roofline
 from dfcompile.records import replace
 
@@ -164,3 +165,37 @@ def test_a_mixture_of_lengths_is_between_its_kinds() -> None:
     assert one.per_chip > both.per_chip > other.per_chip
     twice = plans(case, Demand(16, 4096, 64, kinds=(short, replace(short, weight=3))), (1,))[-1]
     assert twice.per_chip == pytest.approx(one.per_chip)
+
+
+def test_idle_power_of_all_chips_is_the_energy_of_a_turn() -> None:
+    case, demand = case_on("llama-3.1-70b", 8, 80), Demand(64, 4096, 512)
+    assert plans(case, demand, (8,))[0].energy_j_per_token is None
+    idle = replace(case, device=replace(case.device, idle_w=100.0))
+    found = plans(idle, demand, (8,))
+
+    assert any(plan.readers is not None for plan in found)
+    for plan in found:
+        assert plan.energy_j_per_token == pytest.approx(100.0 / plan.per_chip, rel=0.02)
+
+
+def test_energy_of_multiplying_is_that_of_all_tokens() -> None:
+    case = case_on("llama-3.2-1b", 1, 80)
+    costly = replace(case, device=replace(case.device, pj_per_mac={"bf16": 1.0}))
+    (plan, *_) = plans(costly, Demand(1, 1000, 200), (1,))
+    macs = sum(
+        step_of(case.model, Batch("x", (group,)), case.precision, case.choices).macs
+        for group in (Sequences(0, 1000), *(Sequences(1000 + made, 1) for made in range(199)))
+    )
+
+    assert plan.energy_j_per_token == pytest.approx(macs * 1e-12 / 200, rel=1e-3)
+
+
+def test_power_that_is_limited_takes_longer() -> None:
+    case = case_on("llama-3.2-1b", 1, 80)
+    device = replace(case.device, pj_per_mac={"bf16": 1.0}, pj_per_byte=100.0)
+    free, held = (
+        plans(replace(case, device=one), Demand(8, 1000, 200), (1,))[-1] for one in (device, replace(device, tdp_w=100))
+    )
+
+    assert held.per_chip < 0.9 * free.per_chip
+    assert held.energy_j_per_token == pytest.approx(100 / held.per_chip, rel=0.2)

@@ -16,6 +16,7 @@ from dfcompile.language_models.serving import (
     decodes,
     served,
     served_separately,
+    total,
 )
 from dfcompile.language_models.steps.batch import Batch, Sequences
 
@@ -198,6 +199,15 @@ def test_prompts_that_other_chips_read_agree_with_the_simulation_within_5_percen
     assert found.tokens_per_s(load) == pytest.approx(rate, rel=0.05)
     if len(load.requests) == 1 and not load.drafts.length:  # else users meet by chance before those that read
         assert found.ttft_s == pytest.approx(first, rel=0.1)
+
+
+@pytest.mark.parametrize("load", [*LOADS, *MIXTURES])
+def test_steps_of_a_turn_take_as_long_as_the_turn(load: Load) -> None:
+    found = served(load, seconds)
+    answer = load.mean(lambda kind: kind.answer)
+
+    assert total(found.steps, seconds) == pytest.approx(found.ttft_s + (answer - 1) * found.tpot_s, rel=0.03)
+    assert all(count >= 0 for _, count in found.steps)
 
 
 def test_tokens_of_a_step_are_those_accepted_and_one_more() -> None:

@@ -285,6 +285,18 @@ def test_serving_plans_have_lengths_caches_and_drafts_in_every_form(capsys: pyte
     assert alone["cached_tokens"] == 0
 
 
+def test_serving_plans_have_energy_where_a_device_says_what_it_costs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sheet = tmp_path / "devices.csv"
+    sheet.write_text("name,chip\npeak.bf16 [TFLOP/s],400\nmemory.bandwidth [GB/s],2000\nidle [W],50\n")
+    words = ("--config", "gpt2", "--system", str(sheet), "--serve", "4x64:32")
+    (plan, *_) = json.loads(run(capsys, *words, "--format", "json"))["plans"]
+
+    assert plan["energy_j_per_token"] == pytest.approx(50 / plan["tokens_per_s"], rel=0.05)
+    assert "J per" in run(capsys, *words)
+
+
 def test_training_plans_have_times_and_memory_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--config", "gpt2", "--system", "h100-sxm", "--chips", "1,4", "--train", "64x512", "--dropout")
     text = run(capsys, *words, "--usd-per-chip-hour", "2", "-v")
