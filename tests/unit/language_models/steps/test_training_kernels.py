@@ -40,9 +40,10 @@ def passed(
     return layer_pass(share, hidden, batch, BF16, choices, training, WHOLE, tensor)
 
 
-def test_products_are_those_of_the_generated_designs() -> None:
-    hidden, heads, seq = 12288, 96, 2048
-    design = llm_training(hidden=hidden, seq=seq, num_head=heads, head_dim=128, word=2)
+@pytest.mark.parametrize(("hidden", "heads"), [(12288, 96), (25600, 160)])
+def test_products_are_those_of_the_generated_designs_of_175b_and_1t(hidden: int, heads: int) -> None:
+    seq = 2048
+    design = llm_training(hidden=hidden, seq=seq, num_head=heads, head_dim=hidden // heads, word=2)
     products = {"FWD": 0, "BWD": 0}
     for kernel in design.kernels:
         for kind in ("gemm_input1_weight", "gemm_input1_input2"):
