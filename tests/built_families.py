@@ -1,7 +1,8 @@
 """Small configurations of the table of families, and what `transformers` builds of them.
 
 ``python -m tests.built_families`` writes `tests/data/llm/built_families.jsonl` anew: `VARIATIONS` of each row, with the
-parameters of the model that `transformers` builds on the meta device, and the kind of attention of each layer.
+parameters of the model that `transformers` builds on the meta device, and the kind of attention of each layer; and
+`built_others.jsonl`, the same of the types that are no rows.
 """
 
 import json
@@ -15,7 +16,8 @@ from dfcompile.language_models.configuration.composed import Family, Windows
 from dfcompile.language_models.configuration.rows import ROWS
 
 BUILT = Path(__file__).parent / "data" / "llm" / "built_families.jsonl"
-VARIATIONS = 4
+OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
+VARIATIONS = 10
 BUILD = """
 import json, sys, torch
 from transformers import AutoModelForCausalLM
@@ -93,6 +95,64 @@ def _of_experts(draw: random.Random, row: Family) -> dict[str, object]:
     return values
 
 
+OTHERS = (  # that are no rows of the table
+    "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt_oss", "deepseek_v2", "deepseek_v3",
+    "glm4_moe_lite", "youtu", "llama4_text",
+)  # fmt: skip
+_LATENT = ("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "youtu")
+
+
+def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
+    """Fields of a small model; some are left out, so that defaults count."""
+    kv = draw.choice([1, 2, 4])
+    heads, dim = kv * draw.choice([1, 2, 3]), 2 * draw.randint(1, 20)
+    values: dict[str, object] = {
+        "model_type": family,
+        "hidden_size": heads * 8 * draw.randint(1, 9),
+        "intermediate_size": draw.randint(1, 200),
+        "num_hidden_layers": draw.randint(1, 5),
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv,
+        "vocab_size": draw.randint(10, 500),
+        "pad_token_id": None,
+        "tie_word_embeddings": draw.choice([True, False]),
+    }
+    if family not in (*_LATENT, "qwen2", "qwen2_moe"):
+        values["head_dim"] = dim
+    if family in ("qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt_oss"):
+        values["attention_bias"] = draw.choice([True, False])
+    values |= _of_other(draw, family)
+    return values
+
+
+def _of_other(draw: random.Random, family: str) -> dict[str, object]:
+    experts = draw.randint(2, 9)
+    mixture: dict[str, object] = {"num_local_experts": experts, "num_experts_per_tok": draw.randint(1, experts)}
+    match family:
+        case "gpt_oss":
+            return mixture
+        case "qwen2_moe" | "qwen3_moe":
+            return mixture | {
+                "num_experts": experts, "shared_expert_intermediate_size": draw.randint(1, 99),
+                "moe_intermediate_size": draw.randint(1, 99), "decoder_sparse_step": draw.randint(1, 3),
+                "mlp_only_layers": draw.sample(range(5), draw.randint(0, 2)),
+            }  # fmt: skip
+        case "llama4_text":
+            return mixture | {
+                "intermediate_size_mlp": draw.randint(1, 99), "interleave_moe_layer_step": draw.randint(1, 3),
+            }  # fmt: skip
+        case "deepseek_v2" | "deepseek_v3" | "glm4_moe_lite" | "youtu":
+            return {
+                "n_routed_experts": 8, "num_experts_per_tok": 2, "n_group": 2, "topk_group": 1,
+                "moe_intermediate_size": draw.randint(1, 99), "n_shared_experts": draw.randint(1, 3),
+                "first_k_dense_replace": draw.randint(0, 3),
+                "q_lora_rank": draw.choice([None, draw.randint(1, 60)] if "_v" in family else [draw.randint(1, 60)]),
+                "kv_lora_rank": draw.randint(1, 60), "qk_rope_head_dim": 2 * draw.randint(1, 9),
+                "qk_nope_head_dim": draw.randint(1, 30), "v_head_dim": draw.randint(1, 30),
+            }  # fmt: skip
+    return {}
+
+
 def built(asked: list[dict[str, object]]) -> list[tuple[int, list[str] | None]]:
     """Return parameters and types of layers of what transformers builds.
 
@@ -113,6 +173,9 @@ def main() -> int:
     found = zip(asked, built(asked), strict=True)
     rows = ({"values": one, "total": total, "types": types} for one, (total, types) in found)
     BUILT.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    others = [drawn_other(draw, family) for family in OTHERS for _ in range(VARIATIONS)]
+    totals = ({"values": one, "total": total} for one, (total, _) in zip(others, built(others), strict=True))
+    OTHERS_BUILT.write_text("".join(json.dumps(row) + "\n" for row in totals))
     return 0
 
 

@@ -3,11 +3,11 @@
 import sys
 
 from benchmarks.measurement import ROOT
-from benchmarks.silicon import chips, serving
+from benchmarks.silicon import chips, serving, training
 
 PAGE = ROOT / "docs" / "silicon.md"
 BEGIN, END = "<!-- {}: written by python -m benchmarks.silicon -->", "<!-- end -->"
-PARTS = {"serving": serving.page, "chips": chips.page}
+PARTS = {"serving": serving.page, "chips": chips.page, "training": training.page}
 
 
 def main() -> int:

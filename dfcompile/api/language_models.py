@@ -27,6 +27,7 @@ from dfcompile.language_models.times.step_time import roofline
 from dfcompile.options import read_options, takes
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real, within
+from dfcompile.options.option import defaults_of
 from dfcompile.options.readers import File, pairs
 from dfcompile.records import replace
 from dfcompile.report.language_models.figures import KernelFigures, study_record, study_rows
@@ -101,6 +102,10 @@ def _table(kernels: tuple[GraphKernel, ...]) -> Table:
     return Table("kernels of the graph", (modules,), columns)
 
 
+_OF_PLANS = {
+    "serve": ("ttft", "tpot", "speculate"),
+    "train": ("recompute", "dropout", "split_norms", "interleave", "shard_optimiser"),
+}
 MOST_CHIPS = 2**20
 MOST_SWEPT = 64
 _DEGREES = {"tp": "tensor", "sp": "sequence", "dp": "data", "pp": "pipeline", "ep": "expert", "mb": "micro_batches"}
@@ -171,7 +176,7 @@ def llm(config: File, system: File, **options: Any) -> StudyRun:
             asks for something else than a study.
     """
     asked = read_options(LanguageOptions, {"config": config, "system": system, **options})
-    for name in ("map", "from_graph", "from_onnx", "serve"):
+    for name in ("map", "from_graph", "from_onnx", "serve", "train"):
         if getattr(asked, name):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"llm: found {name} against a study of kernels (dfcompile llm {flag} prints it)")
@@ -203,15 +208,21 @@ def request_of(asked: LanguageOptions) -> Request:
     """Return the request of a study.
 
     Raises:
-        UserError: an option is not written as it should be, or no step is asked for.
+        UserError: an option is not written as it should be, is about a plan that nobody asked for, or no step is asked
+            for.
     """
+    usual = defaults_of(LanguageOptions)
+    for plan, names in _OF_PLANS.items():
+        for name in names if getattr(asked, plan) is None else ():
+            if getattr(asked, name) != usual[name]:
+                raise UserError(f"--{name.replace('_', '-')}: found no --{plan}, which it is about")
     degrees = None if asked.degrees is None else degrees_of(asked.degrees)
     batches = (
         *(prefill_batch(text, all_rows=asked.head == "all") for text in asked.prefill),
         *(decode_batch(text) for text in asked.decode),
         *(chunked_batch(text) for text in asked.chunked),
     )
-    if not batches and asked.serve is None:
+    if not batches and asked.serve is None and asked.train is None:
         raise UserError("llm: found no step (give --prefill TOKENS, --decode CONTEXTxBATCH or --chunked …)")
     chips = _chips(asked.chips) if degrees is None else (degrees.chips,)
     choices = StepChoices(

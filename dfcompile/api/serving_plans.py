@@ -2,26 +2,123 @@
 
 import math
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
 
-from dfcompile.api.language_models import request_of
+from dfcompile.api.language_models import files_of, request_of
+from dfcompile.api.runs import Shown
 from dfcompile.errors import UserError
 from dfcompile.language_models.parallel.deployment import Case
-from dfcompile.language_models.planner import Demand, Plan, plans
+from dfcompile.language_models.planner import Demand, plans
+from dfcompile.language_models.serving import Drafts, Lengths
 from dfcompile.language_models.steps.batch import LARGEST, Batch
-from dfcompile.language_models.study import Study, counting, study_of
-from dfcompile.language_models.times.calibrated import find_calibration
-from dfcompile.language_models.times.step_time import Transfers
+from dfcompile.language_models.study import Study, case_of, study_of
 from dfcompile.options.language_models import LanguageOptions
+from dfcompile.options.numbers import read_real
 from dfcompile.records import replace
-from dfcompile.report.text_tables import Column, Table, folded, listed, page
+from dfcompile.report.columns import table_columns
+from dfcompile.report.language_models.serving import PlanFigures, plan_figures
+from dfcompile.report.plain_values import Json, to_record
+from dfcompile.report.rows import rows_of, text_names
+from dfcompile.report.text_tables import Table, folded, listed, page
 
-_DEMAND = re.compile(r"(\d{1,15})x(\d{1,15}):(\d{1,15})", re.ASCII)
+_DEMAND = re.compile(r"(\d{1,15})x(.+)", re.ASCII)
+_LENGTHS = re.compile(r"(\d{1,15}):(\d{1,15})(?:\*(\d{1,9}))?", re.ASCII)
+_DRAFTS = re.compile(r"(\d{1,3}):([\d.]{1,20})(?::(.+))?", re.ASCII)
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s)", re.ASCII)
-_APART = ("prefill", "decode", "chunked", "sweep", "map", "degrees")
+_APART = ("prefill", "decode", "chunked", "train", "sweep", "map", "degrees")
+_NOTES = (
+    "users ask anew as soon as their answer is complete, spread in time; nobody waits by chance",
+    "of several lengths, means over requests are counted",
+    "the time to the first token has no part for the server in front of the model",
+    "caches hold whole answers of all users; contexts are taken in the middle of answers",
+    "contexts of a sequence are not split over chips",
+    "where other chips read prompts, what they cached is sent afterwards, each chip's part over its slowest link",
+)
+MOST_DRAFTED = 64
+
+FORMAT = "dfcompile-serving-plans/1"
 
 
-def plans_page(asked: LanguageOptions, width: int, *, verbose: bool) -> str:
-    """Return the plans as a table, fastest tokens first, and what they rest on.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ServingRun(Shown):
+    """Serving plans of a model.
+
+    Attributes:
+        study: of the model and its machine, without steps.
+        demand: users, lengths and limits.
+        plans: of which none has both more tokens per chip and less time per token; fastest tokens first.
+        files: that were read, or names of what is shipped.
+    """
+
+    study: Study
+    demand: Demand
+    plans: tuple[PlanFigures, ...]
+    files: tuple[Path, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the figures rest on."""
+        return (*self.study.notes, *_NOTES)
+
+    def tables(self, width: int, *, verbose: bool) -> str:
+        """Return the plans as a table, with ``verbose`` also what they rest on."""
+        lines = [line for text in self._heading() for line in folded(text, width, "  ")]
+        names, read, *columns = table_columns("plans", self.plans)
+        lines += ["", *Table("plans", (names, read), tuple(columns)).lines(width)]
+        lines += listed("warnings", self.study.warnings, width)
+        lines += (
+            listed("assumptions", self.notes, width) if verbose else [f"{len(self.notes)} assumptions: -v lists them"]
+        )
+        return page(lines)
+
+    def _heading(self) -> list[str]:
+        study, demand, asked = self.study, self.demand, self.study.request.options
+        limits = [f"{name} at most {limit}" for name, limit in (("TTFT", asked.ttft), ("TPOT", asked.tpot)) if limit]
+        lengths = f"prompts of {demand.prompt} and answers of {demand.answer} tokens"
+        if demand.kinds:
+            listed_kinds = ", ".join(f"{kind.prompt}:{kind.answer} ({kind.weight})" for kind in demand.kinds)
+            lengths = f"prompts and answers of {listed_kinds} tokens"
+        if demand.cached:
+            lengths += f", of which {demand.cached} are cached"
+        drafted = f"; {demand.drafts.tokens:.2f} tokens per step by drafts" if demand.drafts.length else ""
+        counted = f"{', '.join(limits) or 'no limits'}; counted by {study.request.time.value}"
+        return [
+            f"{study.model.name} on {study.device.name}, up to {max(study.request.chips)} chips",
+            f"{demand.users} users at once, {lengths}{drafted}; {counted}",
+        ]
+
+    def to_record(self) -> dict[str, Json]:
+        """Return the plans as plain values."""
+        study, demand = self.study, self.demand
+        kinds = demand.kinds or (Lengths(demand.prompt, demand.answer),)
+        return {
+            "format": FORMAT,
+            "model": study.model.name,
+            "system": study.device.name,
+            "counted_by": study.request.time.value,
+            "users": demand.users,
+            "lengths": [{"prompt": kind.prompt, "answer": kind.answer, "weight": kind.weight} for kind in kinds],
+            "cached_tokens": demand.cached,
+            "tokens_per_step": demand.drafts.tokens,
+            "plans": [to_record(plan) for plan in self.plans],
+            "notes": list(self.notes),
+            "warnings": list(study.warnings),
+        }
+
+    def to_rows(self) -> list[dict[str, Json]]:
+        """Return a row per plan."""
+        return rows_of(self.plans)
+
+    @property
+    def text_columns(self) -> Collection[str]:
+        """Names of columns of texts."""
+        return text_names(PlanFigures)
+
+
+def serving_run(asked: LanguageOptions) -> ServingRun:
+    """Return serving plans, fastest tokens first.
 
     Raises:
         UserError: an option is not written as it should be, or one that is about single steps is given as well.
@@ -30,28 +127,12 @@ def plans_page(asked: LanguageOptions, width: int, *, verbose: bool) -> str:
     demand = demand_of(asked)
     request = request_of(asked)
     study = study_of(request)
-    if study.model.most_context and demand.prompt + demand.answer > study.model.most_context:
-        context = f"a context of {demand.prompt + demand.answer} tokens against at most {study.model.most_context}"
+    longest = max(kind.prompt + kind.answer for kind in demand.kinds or (Lengths(demand.prompt, demand.answer),))
+    if study.model.most_context and longest > study.model.most_context:
+        context = f"a context of {longest} tokens against at most {study.model.most_context}"
         raise UserError(f"--serve: found {context} of {study.model.name}")
-    calibration = find_calibration(asked.efficiency) if asked.efficiency else None
-    device = replace(study.device, capacity_bytes=0) if asked.allow_oversubscribed else study.device
-    how = *counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
-    case = Case(study.model, Batch("none", ()), device, study.precision, request.choices, *how)
-    found = plans(case, demand, request.chips)
-    lines = [line for text in _heading(study, demand, asked) for line in folded(text, width, "  ")]
-    lines += ["", *_table(found, asked.usd_per_chip_hour).lines(width)]
-    notes = (*study.notes, *_NOTES)
-    lines += listed("warnings", study.warnings, width)
-    lines += listed("assumptions", notes, width) if verbose else [f"{len(notes)} assumptions: -v lists them"]
-    return page(lines)
-
-
-_NOTES = (
-    "users ask anew as soon as their answer is complete, spread in time; lengths are the same for all",
-    "the time to the first token has no part for the server in front of the model",
-    "caches hold whole answers of all users; contexts are taken in the middle of answers",
-    "contexts of a sequence are not split over chips",
-)
+    found = plans(case_of(study, Batch("none", ())), demand, request.chips, _draft(asked))
+    return ServingRun(study, demand, plan_figures(found, asked.usd_per_chip_hour), files_of(asked))
 
 
 def demand_of(asked: LanguageOptions) -> Demand:
@@ -63,12 +144,54 @@ def demand_of(asked: LanguageOptions) -> Demand:
     given = [name for name in _APART if getattr(asked, name, None)]
     if given:
         raise UserError(f"--serve: found --{given[0]}, which is about single steps (leave one of them out)")
-    found = _DEMAND.fullmatch(asked.serve or "")
-    counts = tuple(map(int, found.groups())) if found else ()
-    if not counts or not all(1 <= count <= LARGEST for count in counts):
-        raise UserError(f"--serve: found {(asked.serve or '')[:40]!r} against USERSxPROMPT:ANSWER, such as 64x4096:512")
-    users, prompt, answer = counts
-    return Demand(users, prompt, answer, ttft_s=_seconds("--ttft", asked.ttft), tpot_s=_seconds("--tpot", asked.tpot))
+    text = asked.serve or ""
+    found = _DEMAND.fullmatch(text)
+    each = [_LENGTHS.fullmatch(part.strip()) for part in found[2].split(",")] if found else []
+    kinds = tuple(Lengths(int(one[1]), int(one[2]), int(one[3] or 1)) for one in each if one is not None)
+    counts = [count for kind in kinds for count in (kind.prompt, kind.answer, kind.weight)]
+    if found is None or not kinds or len(kinds) < len(each) or not all(1 <= count <= LARGEST for count in counts):
+        raise UserError(f"--serve: found {text[:40]!r} against USERSxPROMPT:ANSWER, such as 64x4096:512")
+    users, cached = int(found[1]), asked.shared_prefix
+    shortest = min(kind.prompt for kind in kinds)
+    if not 1 <= users <= LARGEST:
+        raise UserError(f"--serve: found {users} users against 1 to 2^50")
+    if cached >= shortest:
+        raise UserError(f"--serve: found a shared prefix of {cached} tokens against prompts of {shortest}")
+    return Demand(
+        users,
+        max(kind.prompt for kind in kinds),
+        max(kind.answer for kind in kinds),
+        ttft_s=_seconds("--ttft", asked.ttft),
+        tpot_s=_seconds("--tpot", asked.tpot),
+        kinds=kinds if len(kinds) > 1 else (),
+        cached=cached,
+        drafts=_drafts(asked)[0],
+    )
+
+
+def _drafts(asked: LanguageOptions) -> tuple[Drafts, str]:
+    """Return what is drafted, and the configuration of what drafts; empty: nothing that takes time.
+
+    Raises:
+        UserError: it is not written as it should be.
+    """
+    if asked.speculate is None:
+        return Drafts(), ""
+    found = _DRAFTS.fullmatch(asked.speculate)
+    length, rate = (int(found[1]), read_real(found[2])) if found else (0, None)
+    if found is None or rate is None or not 1 <= length <= MOST_DRAFTED or not 0 <= rate <= 1:
+        against = f"LENGTH:RATE[:CONFIG], such as 4:0.7, a length of 1 to {MOST_DRAFTED} and a rate of 0 to 1"
+        raise UserError(f"--speculate: found {asked.speculate[:40]!r} against {against}")
+    return Drafts(length, float(rate)), found[3] or ""
+
+
+def _draft(asked: LanguageOptions) -> Case | None:
+    """Return the model that drafts, counted as the other one."""
+    _, config = _drafts(asked)
+    if not config:
+        return None
+    study = study_of(request_of(replace(asked, config=config, dtype="", offload="none")))
+    return replace(case_of(study, Batch("none", ())), device=replace(study.device, capacity_bytes=0))
 
 
 def _seconds(option: str, text: str) -> float:
@@ -78,30 +201,3 @@ def _seconds(option: str, text: str) -> float:
     if found is None or float(found[1]) <= 0:
         raise UserError(f"{option}: found {text[:40]!r} against a time above 0, such as 500ms or 2s")
     return float(found[1]) * (1e-3 if found[2] == "ms" else 1.0)
-
-
-def _heading(study: Study, demand: Demand, asked: LanguageOptions) -> list[str]:
-    limits = [f"{name} at most {limit}" for name, limit in (("TTFT", asked.ttft), ("TPOT", asked.tpot)) if limit]
-    users = f"{demand.users} users at once, prompts of {demand.prompt} and answers of {demand.answer} tokens"
-    return [
-        f"{study.model.name} on {study.device.name}, up to {max(study.request.chips)} chips",
-        f"{users}; {', '.join(limits) or 'no limits'}; counted by {study.request.time}",
-    ]
-
-
-def _table(found: tuple[Plan, ...], usd_per_chip_hour: float) -> Table:
-    def column(heading: str, values: list[float]) -> Column:
-        return Column(heading, tuple(f"{value:,.4g}" for value in values))
-
-    names = Column("degrees", tuple(plan.degrees.name for plan in found), is_text=True)
-    read = Column("prompts", tuple(plan.name for plan in found), is_text=True)
-    columns = [
-        Column("users per\nreplica", tuple(str(plan.load.users) for plan in found)),
-        column("TTFT\nms", [1e3 * plan.served.ttft_s for plan in found]),
-        column("TPOT\nms", [1e3 * plan.served.tpot_s for plan in found]),
-        column("tokens/s\nper chip", [plan.per_chip for plan in found]),
-        column("tokens/s\nper user", [plan.tokens_per_s / (plan.load.users * plan.degrees.data) for plan in found]),
-    ]
-    if usd_per_chip_hour:
-        columns.append(column("USD per\nM tokens", [usd_per_chip_hour / 3600 / plan.per_chip * 1e6 for plan in found]))
-    return Table("plans", (names, read), tuple(columns))

@@ -204,9 +204,7 @@ def study_of(request: Request) -> Study:
     precision = replace(precision, mixed=frozenset(device.macs_per_s))
     _check(model, device, request)
     calibration = find_calibration(asked.efficiency) if asked.efficiency else None
-    held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
-    how = *counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
-    cases = (Case(model, batch, held, precision, request.choices, *how) for batch in counted(request.batches))
+    cases = (_case(request, model, device, precision, calibration, batch) for batch in counted(request.batches))
     steps = tuple(_step(request, case, calibration) for case in cases)
     return Study(
         request=request,
@@ -220,6 +218,22 @@ def study_of(request: Request) -> Study:
         notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration, steps)),
         warnings=warnings,
     )
+
+
+def case_of(study: Study, batch: Batch) -> Case:
+    """Return the case of a batch that is no step of a study, counted as its steps are."""
+    efficiency = study.request.options.efficiency
+    calibration = find_calibration(efficiency) if efficiency else None
+    return _case(study.request, study.model, study.device, study.precision, calibration, batch)
+
+
+def _case(
+    request: Request, model: Model, device: Device, precision: Precision, calibration: Calibration | None, batch: Batch
+) -> Case:
+    asked = request.options
+    held = replace(device, capacity_bytes=0) if asked.allow_oversubscribed else device
+    how = *counting(request.time, calibration), Transfers(asked.transfers), asked.kv_block, request.offload
+    return Case(model, batch, held, precision, request.choices, *how)
 
 
 def _check(model: Model, device: Device, request: Request) -> None:

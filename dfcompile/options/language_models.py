@@ -63,12 +63,40 @@ class LanguageOptions:
     )
     serve: str | None = first(
         "Instead of single steps: plan how so many users at once are served, with prompts and answers so long.",
-        more="A table of plans: how the model is split, how prompts are read, and what users see. See "
+        more="`64x1000:200*3,8000:100` has two lengths, three of four requests of the first. A table of plans: how the "
+        "model is split, how prompts are read, and what users see; --shared-prefix is not read again. See "
         "[serving plans](llm-explained.md#serving-plans).",
-        metavar="USERSxPROMPT:ANSWER",
+        metavar="USERSxPROMPT:ANSWER[*WEIGHT][,…]",
     )
     ttft: str = machine("Most time to the first token, with --serve.", default="", metavar="TIME")
     tpot: str = machine("Most time per later token, with --serve.", default="", metavar="TIME")
+    speculate: str | None = machine(
+        "Draft so many tokens per step, each accepted at such a rate, with --serve; CONFIG drafts, or nothing that "
+        "takes time.",
+        metavar="LENGTH:RATE[:CONFIG]",
+    )
+    train: str | None = first(
+        "Instead of single steps: plan a training step of so many sequences of so many tokens.",
+        more="A table of plans: how the model is split, how long a step takes and on what, and what a chip holds. See "
+        "[training](llm-explained.md#training).",
+        metavar="BATCHxLENGTH",
+    )
+    recompute: str = machine(
+        "What the backward pass computes again instead of keeping it, with --train: nothing, scores of attention, or "
+        "whole layers.",
+        choices=("none", "attention", "layers"),
+    )
+    dropout: bool = machine("Count dropout of scores and of both branches of a layer, with --train.")
+    split_norms: bool = machine(
+        "Let chips of a tensor group share the tokens of norms and residuals (sequence parallelism), with --train."
+    )
+    shard_optimiser: bool = machine("Let replicas share the states of the optimiser, with --train.")
+    interleave: int = machine(
+        "Runs of layers that each pipeline stage has, with --train.",
+        read=within(1, 2**10),
+        default=1,
+        metavar="RUNS",
+    )
     chips: str = first("Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]")
     degrees: str | None = machine(
         "How to split the work over chips: by tensor, sequence, data, pipeline and expert, and the number of "

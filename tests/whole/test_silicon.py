@@ -6,6 +6,8 @@ import msgspec
 
 from benchmarks.silicon.chips import ROWS, Row, chip_bound
 from benchmarks.silicon.serving import compared, mean, rows
+from benchmarks.silicon.training import estimated
+from benchmarks.silicon.training import rows as training_rows
 
 
 def test_bounds_of_served_models_hold_and_estimates_are_near() -> None:
@@ -24,3 +26,12 @@ def test_bounds_of_other_chips_hold() -> None:
 
     assert len(found) == 12
     assert all(0 < one.bound_ms <= one.measured_ms for one in found)
+
+
+def test_training_of_megatron_is_within_10_percent_and_bounds_hold() -> None:
+    for row in training_rows():
+        found = estimated(row)
+        assert abs(found.exec_s / row.seconds - 1) <= 0.1, row
+        assert estimated(row, is_calibrated=False).exec_s <= row.seconds, row
+        if row.activation_gib:
+            assert abs(found.held.activations / 2**30 / float(row.activation_gib) - 1) <= 0.025, row

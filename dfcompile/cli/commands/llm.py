@@ -16,8 +16,9 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
     is_graph = asked.from_graph or asked.from_onnx is not None
     if outputs.html is not None and is_graph:
         raise UserError("--html: found --from-graph or --from-onnx against a report (leave one of them out)")
-    if asked.serve is not None and (outputs.html is not None or outputs.format != "table"):
-        raise UserError("--serve: found --html or --format against a table of plans (leave one of them out)")
+    plans = "--serve" if asked.serve is not None else "--train" if asked.train is not None else ""
+    if plans and outputs.html is not None:
+        raise UserError(f"{plans}: found --html against a table of plans (leave one of them out)")
 
     from dfcompile.api.language_models import StudyRun, files_of, mapped_steps, request_of, swept
 
@@ -27,11 +28,13 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
         with show_stage(f"holding {asked.config} against its graph"):
             write_text(graph_page(asked, output_width()), outputs.output)
         return
-    if asked.serve is not None:
-        from dfcompile.api.serving_plans import plans_page
+    if plans:
+        from dfcompile.api.serving_plans import serving_run
+        from dfcompile.api.training_plans import training_run
 
-        with show_stage(f"planning for {asked.config}"):
-            write_text(plans_page(asked, output_width(), verbose=outputs.verbose), outputs.output)
+        with show_stage(f"planning {asked.config}"):
+            planned = serving_run(asked) if asked.serve is not None else training_run(asked)
+        write_text(planned.text(outputs.format, output_width(), verbose=outputs.verbose), outputs.output)
         return
 
     from dfcompile.cli.endings import warn

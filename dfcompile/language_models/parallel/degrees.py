@@ -111,7 +111,7 @@ def _micro_batches(pipeline: int, sequences: int) -> Iterator[int]:
 
 
 def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[LinkLevel, ...]:
-    """Return the part of a network that so many chips use: as few dimensions as possible, inner ones first.
+    """Return the part of a network that so many chips use: inner dimensions are filled first.
 
     Raises:
         InfeasibleError: no part of the network has so many chips.
@@ -124,8 +124,7 @@ def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[Li
     if not found:
         sizes = " x ".join(map(str, most)) or "1"
         raise InfeasibleError(f"system {where!r}: found {chips} chips against parts of its {sizes}")
-    best = min(found, key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
-    return tuple(replace(link, chips=count) for link, count in zip(links, best, strict=True) if count > 1)
+    return tuple(replace(link, chips=count) for link, count in zip(links, max(found), strict=True) if count > 1)
 
 
 def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | None:

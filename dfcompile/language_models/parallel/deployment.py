@@ -155,9 +155,9 @@ class Deployments:
 
     def __init__(self, case: Case, chips: int) -> None:
         self._case = case
-        self._links = sharing.used_links(case.device.links, chips, case.device.name)
-        innermost = self._links[0].chips if self._links else 1
-        self._collectives = Collectives(case.device.link_latency_s, case.fitted, innermost)
+        self.links = sharing.used_links(case.device.links, chips, case.device.name)
+        innermost = self.links[0].chips if self.links else 1
+        self.collectives = Collectives(case.device.link_latency_s, case.fitted, innermost)
         self._costs = cache(self._layer_cost)
 
     def deployed(self, degrees: Degrees) -> Deployment:
@@ -206,7 +206,7 @@ class Deployments:
             weight_bytes=weights,
             kv_bytes=caches,
             link_bytes=degrees.micro_batches * (math.fsum(cost.link_bytes for cost in slow) + last.link_bytes),
-            link_bytes_per_s=math.fsum(link.bytes_per_s for link in self._links),
+            link_bytes_per_s=math.fsum(link.bytes_per_s for link in self.links),
             offload=share,
             offload_bytes=max(away),
         )
@@ -232,22 +232,22 @@ class Deployments:
         made = offloaded_kernels(layer_kernels(share, hidden, batch, precision, choices, experts), offload)
         held = layer_weight_bytes(share, hidden, precision, ranks=degrees.expert, split=degrees.expert_split)
         kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
-        exchanged = self._exchanges(layer, share, degrees, batch)
+        exchanged = self.exchanges(layer, share, degrees, batch)
         return _LayerCost(made, self._time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)
 
-    def _exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
+    def exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
         """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches."""
         case, seconds, sent = self._case, 0.0, 0.0
         amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden)
         spread = degrees.expert_group // degrees.tensor
         if isinstance(layer.mlp, Experts) and degrees.expert > 1 and spread > 1:
             routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
-            seconds += 2 * self._collectives.all_to_all(self._group(degrees.tensor, spread), routed * spread)
+            seconds += 2 * self.collectives.all_to_all(self.group(degrees.tensor, spread), routed * spread)
             sent += 2 * routed * (spread - 1) / spread
-        seconds += 2 * self._collectives.all_reduce(self._group(1, degrees.tensor), amount)
+        seconds += 2 * self.collectives.all_reduce(self.group(1, degrees.tensor), amount)
         sent += 4 * amount * (degrees.tensor - 1) / degrees.tensor
         moved = self._context_bytes(share, batch, degrees)
-        seconds += self._collectives.all_gather(self._group(degrees.tensor, degrees.sequence), moved)
+        seconds += self.collectives.all_gather(self.group(degrees.tensor, degrees.sequence), moved)
         return seconds, sent + moved * (degrees.sequence - 1) / degrees.sequence
 
     def _context_bytes(self, share: Layer, batch: Batch, degrees: Degrees) -> float:
@@ -270,7 +270,7 @@ class Deployments:
         case, chips = self._case, degrees.tensor
         embedding, *head = ends_kernels(case.model, batch, case.precision, -(-case.model.vocabulary // chips))
         logits = case.precision.activations.bytes_of(batch.head_rows * case.model.vocabulary)
-        gathered = self._collectives.all_gather(self._group(1, chips), logits) if head else 0.0
+        gathered = self.collectives.all_gather(self.group(1, chips), logits) if head else 0.0
         tables, matrix = (made(case.model, case.precision, chips) for made in (embedding_bytes, head_bytes))
         if case.model.tied and degrees.pipeline > 1:
             matrix += tables  # the last stage has a copy of the embedding
@@ -306,14 +306,19 @@ class Deployments:
         if degrees.pipeline == 1:
             return 0.0
         amount = self._case.precision.activations.bytes_of(batch.tokens * self._case.model.hidden)
-        return self._collectives.send(self._group(degrees.stage_chips, degrees.pipeline), amount / degrees.tensor)
+        return self.collectives.send(self.group(degrees.stage_chips, degrees.pipeline), amount / degrees.tensor)
 
-    def _group(self, stride: int, chips: int) -> Group:
+    def group(self, stride: int, chips: int) -> Group:
+        """Return the group of so many chips, each ``stride`` after the one before.
+
+        Raises:
+            InfeasibleError: it lies across the network.
+        """
         if chips == 1:
             return ()
-        found = sharing.group_of(self._links, stride, chips)
+        found = sharing.group_of(self.links, stride, chips)
         if found is None:
-            sizes = " x ".join(str(link.chips) for link in self._links)
+            sizes = " x ".join(str(link.chips) for link in self.links)
             raise InfeasibleError(f"degrees: found a group of {chips} chips that lies across the network of {sizes}")
         return found
 

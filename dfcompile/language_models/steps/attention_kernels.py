@@ -113,7 +113,7 @@ class _Group(Struct, frozen=True):
         group, activations, form = self.sequences, self.precision.activations, "prefill"
         is_latent = isinstance(self.attention, LatentAttention)
         kind, work = KernelKind.MATRIX_GROUPED, Work.PREFILL_LATENT if is_latent else Work.PREFILL_ATTENTION
-        if group.new == 1:
+        if group.new == 1 + group.drafted:
             work = Work.DECODE_LATENT if is_latent else Work.DECODE_ATTENTION
             kind, form = KernelKind.VECTOR_GROUPED, "decode"
         heads, name = self.attention.heads, f"attention_{form}"

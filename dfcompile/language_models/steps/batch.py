@@ -24,12 +24,14 @@ class Sequences(Struct, frozen=True):
         new: tokens of this step.
         count: of sequences.
         head_rows: tokens of each for which logits are needed.
+        drafted: of the new tokens, those that were drafted and are verified.
     """
 
     past: int
     new: int
     count: int = 1
     head_rows: int = 1
+    drafted: int = 0
 
     @property
     def context(self) -> int:
@@ -38,8 +40,8 @@ class Sequences(Struct, frozen=True):
 
     @property
     def decodes(self) -> bool:
-        """Whether each makes one more token of those before."""
-        return self.new == 1 and self.past > 0
+        """Whether each makes one more token of those before, after those that were drafted."""
+        return self.new == 1 + self.drafted and self.past > 0
 
 
 class Batch(Struct, frozen=True):

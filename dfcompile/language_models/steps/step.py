@@ -149,12 +149,19 @@ def distinct_experts(experts: Experts, tokens: int, choices: StepChoices) -> flo
     return expected_distinct_uniform(experts.count, experts.chosen, tokens)
 
 
-def between_products(layer: Layer, hidden: int, tokens: int, precision: Precision) -> Kernel:
+def between_products(layer: Layer, hidden: int, tokens: int, precision: Precision, split: int = 1) -> Kernel:
     """Return norms, residuals and activation functions: each reads and writes once.
 
     Rotations of queries and keys, and their norms, are part of the products that make them.
+
+    Args:
+        layer: as large as the chip has it.
+        hidden: elements of a token.
+        tokens: of the step.
+        precision: formats.
+        split: chips that share the tokens of norms and residuals.
     """
-    whole, mlp = (layer.norms + 2) * hidden, layer.mlp
+    whole, mlp = (layer.norms + 2) * hidden // split, layer.mlp
     if isinstance(mlp, DenseMlp):
         opened, closed = mlp.opening, mlp.width
     else:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
+from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.records import replace
@@ -132,12 +133,13 @@ def _step_figures(study: Study, step: StepStudy) -> StepFigures:
         usd_per_million_tokens=step.usd_per_million_tokens or None,
         energy_j_per_token=None if step.energy is None else step.energy.total_j / step.batch.tokens,
         chunks=tuple(ChunkFigures(chunk.groups[0].past, chunk.groups[0].new, seconds) for chunk, seconds in chunks),
-        kernels=tuple(_kernel_figures(study, kernel) for kernel in one.kernels.kernels),
+        kernels=tuple(kernel_figures(device, kernel) for kernel in one.kernels.kernels),
     )
 
 
-def _kernel_figures(study: Study, one: TimedKernel) -> KernelFigures:
-    shares, frequency = _shares(activity(one.kernel, one.time, study.device)), study.device.frequency_hz
+def kernel_figures(device: Device, one: TimedKernel) -> KernelFigures:
+    """Return the figures of a kernel on a device."""
+    shares, frequency = _shares(activity(one.kernel, one.time, device)), device.frequency_hz
     return filled(
         KernelFigures,
         one.kernel,

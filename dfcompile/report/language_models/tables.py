@@ -37,10 +37,7 @@ def study_table(
         names = Column("part", tuple(part.part for part in step.parts), is_text=True)
         columns = table_columns("parts", step.parts, (_share(step.parts, "time_s"),))
         lines += Table(f"{step.step}: layers of a chip", (names,), columns).lines(width)
-        names = Column("kernel", tuple(one.name for one in step.kernels), is_text=True)
-        extents = Derived("m x k x n", _extents, after="count", is_text=True)
-        columns = table_columns("kernels", step.kernels, (extents, _share(step.kernels, "bound")))
-        lines += Table(f"{step.step}: kernels of a chip", (names,), columns).lines(width)
+        lines += kernel_table(f"{step.step}: kernels of a chip", step.kernels).lines(width)
     lines += mapped
     if sweep:
         lines += sweep_table(sweep).lines(width)
@@ -51,6 +48,14 @@ def study_table(
     else:
         lines.append(f"{len(study.notes)} assumptions: -v lists them")
     return page(lines)
+
+
+def kernel_table(title: str, kernels: Sequence[KernelFigures]) -> Table:
+    """Return kernels with their extents, bytes and times, and each one's share of the time of all."""
+    names = Column("kernel", tuple(one.name for one in kernels), is_text=True)
+    extents = Derived("m x k x n", _extents, after="count", is_text=True)
+    columns = table_columns("kernels", kernels, (extents, _share(kernels, "bound")))
+    return Table(title, (names,), columns)
 
 
 def _model_lines(study: Study) -> list[str]:

@@ -217,6 +217,23 @@ BAD = (
     ("--tpot 0.001ms: found .* ms per token at least", ("--serve", "8x8:8", "--tpot", "0.001ms")),
     ("a context of 200000 tokens against at most 131072", ("--serve", "8x100000:100000")),
     ("unknown architecture", ("--decode", "8", "--config", "CONFIG")),
+    ("--serve: found '8x8:8,8' against USERSxPROMPT:ANSWER", ("--serve", "8x8:8,8")),
+    ("--serve: found '8x8:8\\*0' against USERSxPROMPT:ANSWER", ("--serve", "8x8:8*0")),
+    ("--tpot: found no --serve, which it is about", ("--decode", "8", "--tpot", "5ms")),
+    ("--split-norms: found no --train, which it is about", ("--decode", "8", "--split-norms")),
+    ("--serve: found 0 users", ("--serve", "0x8:8")),
+    ("--serve: found --html against a table of plans", ("--serve", "8x8:8", "--html", "page.html")),
+    ("a shared prefix of 8 tokens against prompts of 8", ("--serve", "8x8:8,9:9", "--shared-prefix", "8")),
+    ("--speculate: found '4' against LENGTH:RATE", ("--serve", "8x8:8", "--speculate", "4")),
+    ("--speculate: found '4:1.5' against LENGTH:RATE", ("--serve", "8x8:8", "--speculate", "4:1.5")),
+    ("no such file, folder, shipped name", ("--serve", "8x8:8", "--speculate", "4:0.5:nothing")),
+    ("--train: found '8' against BATCHxLENGTH", ("--train", "8")),
+    ("--train: found '8x1' against BATCHxLENGTH", ("--train", "8x1")),
+    ("--serve: found --train", ("--train", "8x8", "--serve", "8x8:8")),
+    ("--train: found --html", ("--train", "8x8", "--html", "page.html")),
+    ("--train: found --fusion full", ("--train", "8x8", "--fusion", "full")),
+    ("found sequences of 200000 tokens against at most 131072", ("--train", "8x200000")),
+    (r"GiB on a chip \(15\.0 of weights, 29\.9 of gradients", ("--train", "8x2048", "--system", "h100-sxm")),
 )
 
 
@@ -244,3 +261,59 @@ def test_a_serving_plan_has_what_users_see(capsys: pytest.CaptureFixture[str]) -
     assert "one chip" in text
     assert "USD per" in text
     assert "users ask anew" in text
+
+
+def test_serving_plans_have_lengths_caches_and_drafts_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--config", "llama-3.1-8b", "--system", "h100-sxm", "--chips", "4", "--serve", "16x2048:64*3,512:200")
+    more = ("--shared-prefix", "256", "--speculate", "3:0.8:llama-3.2-1b", "--usd-per-chip-hour", "3")
+    text = run(capsys, *words, *more)
+    report = json.loads(run(capsys, *words, *more, "--format", "json"))
+    rows = list(csv.DictReader(run(capsys, *words, *more, "--format", "csv").splitlines()))
+
+    assert "of 2048:64 (3), 512:200 (1) tokens, of which 256 are cached; 2.95 tokens per step by drafts" in " ".join(
+        text.split()
+    )
+    assert report["lengths"][0] == {"prompt": 2048, "answer": 64, "weight": 3}
+    assert [row["prompts"] for row in rows] == [plan["prompts"] for plan in report["plans"]]
+    assert any(plan["prompts"].startswith("on other chips") for plan in report["plans"])
+    for plan in report["plans"]:
+        assert plan["chips"] == 4
+        assert plan["tokens_per_s"] == pytest.approx(4 * plan["tokens_per_s_per_chip"])
+        assert plan["usd_per_million_tokens"] == pytest.approx(3 / 3600 / plan["tokens_per_s_per_chip"] * 1e6)
+    alone = json.loads(run(capsys, *words, "--format", "json"))
+    assert alone["tokens_per_step"] == 1.0
+    assert alone["cached_tokens"] == 0
+
+
+def test_serving_plans_have_energy_where_a_device_says_what_it_costs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sheet = tmp_path / "devices.csv"
+    sheet.write_text("name,chip\npeak.bf16 [TFLOP/s],400\nmemory.bandwidth [GB/s],2000\nidle [W],50\n")
+    words = ("--config", "gpt2", "--system", str(sheet), "--serve", "4x64:32")
+    (plan, *_) = json.loads(run(capsys, *words, "--format", "json"))["plans"]
+
+    assert plan["energy_j_per_token"] == pytest.approx(50 / plan["tokens_per_s"], rel=0.05)
+    assert "J per" in run(capsys, *words)
+
+
+def test_training_plans_have_times_and_memory_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--config", "gpt2", "--system", "h100-sxm", "--chips", "1,4", "--train", "64x512", "--dropout")
+    text = run(capsys, *words, "--usd-per-chip-hour", "2", "-v")
+    report = json.loads(run(capsys, *words, "--format", "json"))
+    rows = list(csv.DictReader(run(capsys, *words, "--format", "csv").splitlines()))
+    best = report["plans"][0]
+
+    for word in ("a step of 64 sequences of 512 tokens", "USD per", "the optimiser is Adam", "lm_head_bwd_weights"):
+        assert word in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert [row["degrees"] for row in rows] == [plan["degrees"] for plan in report["plans"]]
+    seconds = ("forward_s", "recompute_s", "backward_s", "exchange_s", "bubble_s", "gradients_s", "optimiser_s")
+    for plan in report["plans"]:
+        assert plan["time_s"] == pytest.approx(sum(plan[name] for name in seconds))
+        named = ("weight_bytes", "gradient_bytes", "optimiser_bytes", "activation_bytes", "working_bytes")
+        assert plan["held_bytes"] == sum(plan[name] for name in named)
+    macs = sum(kernel["count"] * kernel["macs"] for kernel in best["kernels"])
+    forward = sum(one["count"] * one["macs"] for one in best["kernels"] if "_bwd" not in one["name"])
+    assert macs > 3 * forward  # attention computes its scores again
+    assert "kernels" not in report["plans"][1]

@@ -20,6 +20,7 @@ from dfcompile.language_models.parallel.degrees import (
     group_of,
     share_of_batch,
     share_of_layer,
+    used_links,
 )
 from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
@@ -218,6 +219,13 @@ def test_groups_lie_along_the_network() -> None:
         (1, 3): None,
     }  # fmt: skip
     assert divisors(12) == (1, 2, 3, 4, 6, 12)
+
+
+def test_machines_are_filled_before_another_one_is_used() -> None:
+    links = (LinkLevel("sw", 8, 1.0), LinkLevel("sw", 64, 1.0))
+    used = {count: [link.chips for link in used_links(links, count, "x")] for count in (1, 4, 8, 12, 64, 72)}
+
+    assert used == {1: [], 4: [4], 8: [8], 12: [6, 2], 64: [8, 8], 72: [8, 9]}
 
 
 def test_energy_may_be_what_is_small() -> None:

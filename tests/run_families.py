@@ -1,0 +1,84 @@
+"""Small models of many families, run by `transformers` without weights: what their caches hold, and what they compute.
+
+``python -m tests.run_families`` writes `tests/data/llm/run_families.jsonl` anew: of each model a prompt and one more
+token on the meta device. `held` is the bytes of keys and values that the second step has of all layers, `flops` what
+PyTorch's counter counts of both steps, without rotations of positions.
+"""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from dfcompile.language_models.configuration.rows import ROWS
+from tests.built_families import drawn
+
+RUN = Path(__file__).parent / "data" / "llm" / "run_families.jsonl"
+FAMILIES = (
+    "llama", "mistral", "gpt2", "gpt_neox", "falcon", "phi3", "mixtral", "olmo2", "olmo3", "cohere2", "starcoder2",
+    "bloom", "gemma", "gptj", "olmoe", "opt", "exaone4", "granite",
+)  # fmt: skip
+VARIATIONS = 3
+SCRIPT = """
+import json, sys, torch
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoModelForCausalLM
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+
+def watched(layer, held):
+    update = layer.update
+
+    def updated(*given, **named):
+        found = update(*given, **named)
+        held.append(sum(one.nbytes for one in found[:2]))
+        return found
+
+    layer.update = updated
+
+
+for line in sys.stdin:
+    values, prompt, count = json.loads(line)
+    config = CONFIG_MAPPING[values.pop("model_type")](**values, attn_implementation="eager")
+    held, flops, cache = [], [], None
+    with torch.device("meta"), torch.no_grad():
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, experts_implementation="batched_mm")
+        model.eval()
+        for length in (prompt, 1):
+            for layer in () if cache is None else cache.layers:
+                watched(layer, held)
+            with FlopCounterMode(display=False) as counter:
+                done = model(torch.zeros((count, length), dtype=torch.long), past_key_values=cache, use_cache=True)
+            cache = done.past_key_values
+            modules = counter.get_flop_counts().items()
+            rotated = sum(sum(one.values()) for name, one in modules if name.endswith("rotary_emb"))
+            flops.append(counter.get_total_flops() - rotated)
+    print(json.dumps([sum(held), flops]), flush=True)
+"""
+
+
+def main() -> int:
+    """Write the file."""
+    draw = random.Random(45)
+    asked = [
+        (drawn(draw, family), draw.randint(5, 40), draw.randint(1, 4)) for family in FAMILIES for _ in range(VARIATIONS)
+    ]
+    for values, _, _ in asked:
+        values.update(dict.fromkeys(ROWS[str(values["model_type"])].positions, 64))
+    lines = "\n".join(map(json.dumps, asked))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT], input=lines, capture_output=True, text=True, check=False
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, (done.stderr[-2000:], asked[len(found)])
+    rows = (
+        {"values": values, "prompt": prompt, "count": count, "held": held, "flops": flops}
+        for (values, prompt, count), (held, flops) in zip(asked, found, strict=True)
+    )
+    RUN.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
