@@ -299,8 +299,7 @@ def _points(
         counts = backend.ChipCounts(variant.graph, system, plan.mapping, chip_counts)
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
-            exact = found.schedule if found.schedule.timing.is_exact else None
-            on_machine = None if made is None or exact is None else made.on_machine
+            exact, on_machine = _exact(found.schedule), None if made is None else _exact(made.on_machine)
             tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=exact, chosen=on_machine)
         # Work in shares is no less than as a whole: not of volumes or tasks that depend on all of it.
         adds_up = variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
@@ -312,6 +311,11 @@ def _points(
                 steps.add()
             mapped = bound, mapping, chips, fastest, selection, system, work, repetition
             yield Point(variant, pes, found, *mapped, is_saved=bool(plan.saved))
+
+
+def _exact(found: Schedule | None) -> Schedule | None:
+    """Return a schedule whose times are those of its replay."""
+    return found if found is not None and found.timing.is_exact else None
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:

@@ -5,7 +5,7 @@ what it makes waits for less time in memory.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import TypeAlias
 
@@ -40,6 +40,19 @@ class GapIndex:
         self._first: list[tuple[int, ...]] = []  # each chunk's first gap, or one that was it
         self._limits: Int64 = np.zeros((2, _FIRST_CAPACITY), dtype=np.int64)  # latest end, longest gap of each chunk
         self._end_of_all = 0  # no gap ends later
+
+    @classmethod
+    def of(cls, gaps: Iterable[Gap]) -> "GapIndex":
+        """Return an index of many gaps; empty ones are ignored."""
+        found, ordered = cls(), sorted(gap for gap in gaps if gap[0] < gap[1])
+        size = _CHUNK // 2  # half full, as chunks are that were split
+        found._chunks = [ordered[at : at + size] for at in range(0, len(ordered), size)]
+        found._first = [chunk[0] for chunk in found._chunks]
+        found._limits = np.zeros((2, max(len(found._chunks), _FIRST_CAPACITY)), dtype=np.int64)
+        for position in range(len(found._chunks)):
+            found._summarise(position)
+        found._end_of_all = max((end for _, end, _ in ordered), default=0)
+        return found
 
     def add(self, start: int, end: int, pe: int) -> None:
         """Add an idle interval of a processing element; an empty one is ignored."""
@@ -311,15 +324,13 @@ def _depends_on_no_input(dag: CanonicalDag) -> Bool:
 
 def _gaps(found: NonStreamingSchedule, stays: Bool) -> GapIndex:
     """Return the idle cycles of all elements but for some tasks, counted from the end."""
-    gaps, makespan = GapIndex(), found.makespan_cycles
     tasks = np.flatnonzero(stays)
     tasks = tasks[np.lexsort((found.start[tasks], found.pe[tasks]))]
-    borders = np.searchsorted(found.pe[tasks], np.arange(int(found.pe.max()) + 2)).tolist()
-    begin, end = found.start[tasks].tolist(), found.end[tasks].tolist()
-    for pe, (low, high) in enumerate(pairwise(borders)):
-        behind = 0
-        for at in range(low, high):
-            gaps.add(makespan - begin[at], makespan - behind, pe)
-            behind = end[at]
-        gaps.add(0, makespan - behind, pe)
-    return gaps
+    pe = np.arange(int(found.pe.max()) + 1)
+    borders = np.searchsorted(found.pe[tasks], np.arange(len(pe) + 1))
+    # Before each task, and behind the last one of each element.
+    opens = np.insert(found.end[tasks], borders[:-1], 0)
+    closes = np.insert(found.start[tasks], borders[1:], found.makespan_cycles)
+    element = np.repeat(pe, np.diff(borders) + 1)
+    columns = found.makespan_cycles - closes, found.makespan_cycles - opens, element
+    return GapIndex.of(zip(*(column.tolist() for column in columns), strict=True))
