@@ -66,7 +66,7 @@ BESIDE = {
         "dfmodel_backend/workload/topological_order.py",
         "dfmodel_backend/machine/machine.py", "dfmodel_backend/machine/system.py", "dfmodel_backend/machine/cost.py",
         "dfmodel_backend/machine/network/topologies.py", "dfmodel_backend/machine/network/dimension_kind.py",
-        "dfmodel_backend/machine/network/dimensions/",
+        "dfmodel_backend/machine/network/dimensions.py",
     ),
 }  # fmt: skip
 TITLES = {

@@ -19,9 +19,7 @@ from dfcompile.dfmodel_backend.machine.network.collective_times import (
     ns_per_byte,
 )
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
-from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
-from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
-from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
+from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING, SWITCH
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
