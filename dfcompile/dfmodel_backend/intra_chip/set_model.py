@@ -23,7 +23,7 @@ from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 if TYPE_CHECKING:
-    from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
+    from dfcompile.dfmodel_backend.intra_chip.memory_units import PmuModel
 
 
 class Rules(Struct, frozen=True):

@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batch
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, ExchangeNs, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
+from dfcompile.dfmodel_backend.intra_chip.memory_units import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, shape_of
 from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
