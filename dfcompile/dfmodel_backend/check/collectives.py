@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dfcompile.dfmodel_backend.check.machines import WIRINGS
 from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Link
 from dfcompile.dfmodel_backend.machine.network.topologies import topology as topology_of
-from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.machine.system import Link, System
 from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError

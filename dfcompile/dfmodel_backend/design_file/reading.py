@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.consistency import check_consistency, pmu_grid_of
 from dfcompile.dfmodel_backend.design_file.message import Gemm, parse_message, read_message, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Machine, Prices
+from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Link, Machine, Prices
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload import design as workload
 from dfcompile.dfmodel_backend.workload.design import Design, Dim

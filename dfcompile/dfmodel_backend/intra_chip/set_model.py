@@ -18,7 +18,7 @@ from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, sums_ove
 from dfcompile.dfmodel_backend.intra_chip.cores import TOO_FEW, CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape
-from dfcompile.dfmodel_backend.machine.machine import Link, Machine
+from dfcompile.dfmodel_backend.machine.system import Link, Machine
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 

@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldC
 from dfcompile.dfmodel_backend.intra_chip.memory_units import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, shape_of
-from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
+from dfcompile.dfmodel_backend.machine.system import Collective, Machine
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, Execution, WorkloadKind
 from dfcompile.records import replace
 

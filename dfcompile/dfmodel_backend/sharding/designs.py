@@ -10,7 +10,7 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip import shares
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.dfmodel_backend.milp import MilpOptions
 from dfcompile.dfmodel_backend.options import ShardingObjective
 from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Levels, least_labels

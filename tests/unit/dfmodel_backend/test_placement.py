@@ -9,7 +9,7 @@ from dfcompile.dfmodel_backend.check.placement import check_placements, check_un
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units import Allocation
-from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.placement import (
     Border,

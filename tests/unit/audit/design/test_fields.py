@@ -7,7 +7,7 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.machine.machine import Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.system import Placement, PmuGrid
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.report.design.figures import DesignReport

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.machine.machine import Link
+from dfcompile.dfmodel_backend.machine.system import Link
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import UserError
 from dfcompile.records import replace

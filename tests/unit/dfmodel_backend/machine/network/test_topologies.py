@@ -6,7 +6,6 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING
 from dfcompile.dfmodel_backend.machine.network.topologies import (
     network_cost_usd,
@@ -14,7 +13,7 @@ from dfcompile.dfmodel_backend.machine.network.topologies import (
     network_units,
     topology,
 )
-from dfcompile.dfmodel_backend.machine.system import ONE_CHIP
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Dimension, Network
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 from tests.locations import DESIGNS
