@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Link
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload import design as workload
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
-from dfcompile.dfmodel_backend.workload.topological_order import topological_order
+from dfcompile.dfmodel_backend.workload.graph import topological_order
 from dfcompile.errors import UserError
 
 

@@ -6,9 +6,8 @@ from itertools import pairwise
 import pytest
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, Overlap, TensorKind
-from dfcompile.dfmodel_backend.check.collectives import check_exchanges
+from dfcompile.dfmodel_backend.check.collectives import check_exchanges, least_loads
 from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.wiring import least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
