@@ -15,8 +15,8 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProble
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, find_solver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.pipelines import fuse_stages, least_stage_ns
+from dfcompile.dfmodel_backend.fusion.solvers.built_in import DP, INTERVALS
 from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel

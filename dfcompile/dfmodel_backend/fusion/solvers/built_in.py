@@ -1,6 +1,7 @@
-"""The built-in solvers with integer programs: the arc-flow model and the assignment, by CBC and by HiGHS.
+"""The built-in solvers: shortest paths over all down-sets, or over those of a few orders, and integer programs.
 
-Arc flow: one unit of flow through the down-sets, configuration by configuration, solved as a MILP: exact.
+Those are the arc-flow model and the assignment, by CBC and by HiGHS. Arc flow: one unit of flow through the down-sets,
+configuration by configuration, solved as a MILP: exact.
 """
 
 from __future__ import annotations
@@ -10,9 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Mask, members_of
-from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem
+from dfcompile.dfmodel_backend.fusion.fusion_problem import (
+    ALONG_ORDERS,
+    SHORTEST_PATH,
+    Fusion,
+    FusionProblem,
+    StageProblem,
+)
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.pipelines import StageFlow, staged
+from dfcompile.dfmodel_backend.fusion.pipelines import StageFlow, fuse_stages, staged
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import Assignment
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking
@@ -22,6 +29,25 @@ from dfcompile.records import replace
 
 if TYPE_CHECKING:
     import pulp
+
+DP = FusionSolver(
+    name=SHORTEST_PATH,
+    is_exact=True,
+    source="own",
+    summary="shortest path over down-sets",
+    module=__name__,
+    run=FusionProblem.shortest_path,
+    fuse_stages=lambda problem: fuse_stages(problem.model, problem.arcs(), problem.below_ns),
+    lists=True,
+)
+INTERVALS = replace(
+    DP,
+    name=ALONG_ORDERS,
+    is_exact=False,
+    summary="the best cut of good topological orders, with a bound",
+    run=FusionProblem.along_orders,
+)
+
 
 Node = tuple[int, int]  # configurations so far, number of the down-set
 Flow = dict[tuple[int, int], "pulp.LpVariable"]  # by configuration and arc; arc -1 - state: an empty configuration
