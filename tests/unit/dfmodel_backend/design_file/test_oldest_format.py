@@ -14,8 +14,8 @@ from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import llm_training
+from dfcompile.generators.language_model_workloads import llm_training
+from dfcompile.generators.workload_kernels import design_text
 from tests.locations import DESIGNS
 
 WAFER = DESIGNS / "infeasible" / "wse2_13B_seq51200.txt"

@@ -10,8 +10,8 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.workload.design import Design
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import FROM_CACHES, llm_decode
+from dfcompile.generators.language_model_workloads import FROM_CACHES, llm_decode
+from dfcompile.generators.workload_kernels import design_text
 
 MACHINE = """
 system {
