@@ -150,7 +150,7 @@ def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: str) -> None:
     assert config.dram_read_bytes == 4 * 400 + 400
 
 
-@pytest.mark.parametrize(("solver", "program"), [("cbc", "built_in"), ("assignment-cbc", "assignment")])
+@pytest.mark.parametrize(("solver", "program"), [("cbc", "arc_flow"), ("assignment-cbc", "assignment")])
 def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest_path(
     solver: str, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,7 +128,7 @@ def test_the_dram_named_for_stages_is_enough() -> None:
 
 @pytest.mark.parametrize(
     ("solver", "program"),
-    [("cbc", "fusion.pipelines"), ("assignment-cbc", "fusion.solvers.assignment")],
+    [("cbc", "fusion.solvers.arc_flow"), ("assignment-cbc", "fusion.solvers.assignment")],
 )
 def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(
     solver: str, program: str, monkeypatch: pytest.MonkeyPatch
