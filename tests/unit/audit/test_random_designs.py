@@ -14,7 +14,7 @@ from dfcompile.errors import UserError
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
-from tests.unit.audit.design.audited_designs import AuditedDesign, audited
+from tests.unit.audit.audited_designs import AuditedDesign, audited
 from tests.unit.dfmodel_backend.check.test_network_checker import compatibilities, networked
 from tests.unit.dfmodel_backend.designs import designs
 from tests.unit.dfmodel_backend.fusion.test_pipeline import pipelines
