@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProble
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, find_solver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.pipelines import fuse_stages, least_stage_ns
-from dfcompile.dfmodel_backend.fusion.solvers.built_in import DP, INTERVALS
+from dfcompile.dfmodel_backend.fusion.solvers.built_in import INTERVALS
 from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
@@ -87,8 +87,6 @@ class DesignFusion:
         if design.is_kernel_by_kernel and not self._pipelined:
             self._singles = single_arcs(len(design.kernels))
             return
-        if design.machine.pmu is not None and not self._solver.counts_memory_units:
-            self._solver = DP
         if self._pipelined:
             self._solver.require_stages()
         if self._solver.lists:

@@ -31,7 +31,6 @@ class FusionSolver(Struct, frozen=True):
         run: finds a chain.
         fuse_stages: finds the stages of a pipeline; None if the solver does not do that.
         lists: whether it looks at all possible configurations anyway, so that they are listed once for many problems.
-        counts_memory_units: whether it can do chips with memory units.
         program: who solves its integer programs; None if it has none.
     """
 
@@ -43,7 +42,6 @@ class FusionSolver(Struct, frozen=True):
     run: Solve
     fuse_stages: FuseStages | None = None
     lists: bool = False
-    counts_memory_units: bool = True
     program: MilpSolver | None = None
 
     def __str__(self) -> str:

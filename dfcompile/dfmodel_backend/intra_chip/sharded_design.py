@@ -68,7 +68,6 @@ class DesignModel(SetModel):
         self.degrees = degrees_of(design)
         self.micro_batches = micro_batches(design, self.degrees)
         self.micro_batch = max(1, design.execution.batch.micro_batch)
-        self.pipeline_link = self.degrees.pipeline_link
         self.network = NetworkTime(design, self.degrees, compatibility)
         count, execution = float(self.micro_batches), design.execution
         if like is None:
@@ -288,7 +287,7 @@ class DesignModel(SetModel):
 
     def sends_ns(self, down_sets: Members) -> Column:
         """Return the time in which a stage that ends with each down-set, ``[set, kernel]``, hands on what is read."""
-        link = self.pipeline_link
+        link = self.degrees.pipeline_link
         if link is None or not self.edges:
             return np.zeros(len(down_sets))
         made, read = down_sets[:, self.flows.source], down_sets[:, self.flows.readers.kernels]

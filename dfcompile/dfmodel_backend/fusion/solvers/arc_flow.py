@@ -12,12 +12,12 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Mask, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.pipelines import stage_times
-from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Ranking, is_better
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, FusionShape, PathArcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
@@ -91,41 +91,84 @@ def fuse_by_arc_flow(
     if not flow:
         return None, Outcome.INFEASIBLE
     taken = {place: variable for place, variable in flow.items() if place[1] >= 0}
-    time = pulp.LpAffineExpression([(variable, costs.time[arc] / scale) for (_, arc), variable in taken.items()])
-    problem.setObjective(time * LARGEST)
+    program = _Program(problem, arcs, costs, shape, taken)
+    problem.setObjective(program.sum(costs.time / scale) * LARGEST)
     outcome = solve(problem, options)
     if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
         return None, outcome
-
-    def chain() -> Chain:
-        return _chain(arcs, taken, shape)
-
-    def without(_: Chain) -> pulp.LpConstraint:
-        used = [variable for variable in taken.values() if is_one(variable)]
-        return pulp.lpSum(used) <= len(used) - 1
-
-    if outcome is Outcome.FEASIBLE:
-        return chain(), outcome
-    program = ChainProgram(
-        problem,
-        time=(time, scale),
-        dram_bytes=pulp.LpAffineExpression([(variable, costs.dram_bytes[arc]) for (_, arc), variable in taken.items()]),
-        configurations=pulp.LpAffineExpression([(variable, 1) for variable in taken.values()]),
-        chain=chain,
-        without=without,
-        ranking=ranking,
-    )
-    return settle_ties(program, options), outcome
+    return program.chain() if outcome is Outcome.FEASIBLE else program.settle_ties(scale, ranking, options), outcome
 
 
-def _chain(arcs: PathArcs, taken: Flow, shape: FusionShape) -> Chain:
-    chosen = sorted(place for place, variable in taken.items() if is_one(variable))
-    if shape.is_unlimited:
-        return tuple(arcs.mask(arc) for _, arc in chosen)
-    chain = [0] * len(shape.allowed)
-    for slot, arc in chosen:
-        chain[slot] = arcs.mask(arc)
-    return tuple(chain)
+# Relative: what is fixed must stay possible, by more than a solver's tolerance, within which CBC's preprocessing takes
+# some solutions for impossible. Chains that are worse by less than this are cut off by their exact rank.
+SLACK = 1e-5
+LARGEST = 1e6  # of an objective: solvers' tolerances are absolute
+MOST_SOLVES = 40  # per objective: chains that are slower by less than a solver's tolerance are cut off one by one
+
+
+class _Program(Struct, frozen=True, eq=False):
+    """A program of one stage, and what it was made of; `taken` are the variables of its arcs."""
+
+    problem: pulp.LpProblem
+    arcs: PathArcs
+    costs: PathCosts
+    shape: FusionShape
+    taken: Flow
+
+    def sum(self, column: Column) -> pulp.LpAffineExpression:
+        """Return the sum of a figure of the arcs of the chain."""
+        import pulp
+
+        return pulp.LpAffineExpression([(variable, column[arc]) for (_, arc), variable in self.taken.items()])
+
+    def chain(self) -> Chain:
+        """Return the chain that was found last."""
+        chosen = sorted(place for place, variable in self.taken.items() if is_one(variable))
+        if self.shape.is_unlimited:
+            return tuple(self.arcs.mask(arc) for _, arc in chosen)
+        chain = [0] * len(self.shape.allowed)
+        for slot, arc in chosen:
+            chain[slot] = self.arcs.mask(arc)
+        return tuple(chain)
+
+    def settle_ties(self, unit_ns: float, ranking: Ranking, options: MilpOptions) -> Chain:
+        """Return the fastest chain with the fewest DRAM bytes, and of these the one with the fewest configurations.
+
+        The objectives are minimised one after the other with those before them fixed. Solvers only keep what is fixed
+        up to a tolerance: each chain is ranked exactly, and cut off if it is worse.
+
+        Args:
+            unit_ns: what one of the first objective is; its values are those of a fastest chain.
+            ranking: of chains, exact.
+            options: solver and its limits.
+
+        Raises:
+            UserError: the solver is not installed, or ended without an answer.
+        """
+        import pulp
+
+        problem, best = self.problem, self.chain()
+        time, dram_bytes = self.sum(self.costs.time / unit_ns), self.sum(self.costs.dram_bytes)
+        for level, aim in enumerate((dram_bytes, self.sum(np.ones(len(self.costs.time)))), start=1):
+            rank = ranking.rank(best)
+            problem.addConstraint(time <= (rank[0] + ranking.tie_ns) / unit_ns * (1 + SLACK), f"time_{level}")
+            if level > 1:
+                problem.addConstraint(dram_bytes <= rank[1] * (1 + SLACK) + SLACK, "dram_bytes")
+            largest = max((abs(factor) for factor in aim.values()), default=0.0) or 1.0
+            problem.setObjective(aim * (min(largest, LARGEST) / largest))
+            for solved in range(MOST_SOLVES):
+                if solve(problem, options) not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
+                    break
+                chain = self.chain()
+                found = ranking.rank(chain)
+                if is_better(found, rank, ranking.tie_ns):
+                    best, rank = chain, found
+                    break
+                if found[0] <= rank[0] + ranking.tie_ns and found[1:level] <= rank[1:level]:
+                    break
+                used = [variable for variable in self.taken.values() if is_one(variable)]
+                problem.addConstraint(pulp.lpSum(used) <= len(used) - 1, f"without_{level}_{solved}")
+        return best
 
 
 def _steps_of_slots(arcs: PathArcs, usable: Mask, shape: FusionShape) -> tuple[list[Step], Node]:

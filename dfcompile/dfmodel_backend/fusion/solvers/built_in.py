@@ -1,6 +1,6 @@
 """The built-in solvers: shortest paths over all down-sets, or over those of a few orders, and integer programs.
 
-Those are the arc-flow model and the assignment, by CBC and by HiGHS.
+Those are arc flows, by CBC and by HiGHS.
 """
 
 import numpy as np
@@ -15,9 +15,7 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import (
 )
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines import fuse_stages
-from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow, staged, stages_by_arc_flow
-from dfcompile.dfmodel_backend.fusion.solvers.assignment import Assignment
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
+from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow, stages_by_arc_flow
 from dfcompile.dfmodel_backend.kernel_sets import PathArcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
 from dfcompile.records import replace
@@ -45,6 +43,9 @@ ROUNDING = 1e-9  # relative: sums in another order
 
 
 def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
+    def options_of(problem: FusionProblem) -> MilpOptions:
+        return MilpOptions(program, problem.options.time_limit_s, problem.options.max_nodes)
+
     def run(problem: FusionProblem) -> Fusion:
         arcs = problem.listed()
         if arcs is None:
@@ -54,48 +55,18 @@ def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
         slots = 1 if shape.is_unlimited else len(shape.allowed)
         if not problem.may_solve(int(usable.sum()) * slots):
             return problem.instead()
-        chain, outcome = fuse_by_arc_flow(arcs, costs, usable, shape, _milp_options(problem, program), problem)
-        return _found(problem, chain, outcome, name)
+        chain, outcome = fuse_by_arc_flow(arcs, costs, usable, shape, options_of(problem), problem)
+        if outcome is Outcome.NOTHING:
+            return problem.instead()
+        time_ns = np.inf if chain is None else float(problem.set_times(chain).sum())
+        return Fusion(chain, time_ns, outcome is not Outcome.FEASIBLE, name)
 
     def fuse_stages(problem: StageProblem) -> Fusion:
-        return stages_by_arc_flow(problem.model, problem.arcs(), _milp_options(problem, program), name)
+        return stages_by_arc_flow(problem.model, problem.arcs(), options_of(problem), name)
 
     summary = "the shortest path over down-sets as an integer program"
     solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run, lists=True)
     return replace(solver, fuse_stages=fuse_stages, program=program)
-
-
-def _assignment(name: str, program: MilpSolver) -> FusionSolver:
-    def run(problem: FusionProblem) -> Fusion:
-        shape = problem.shape
-        if not problem.may_solve(len(shape.predecessors) * len(shape.allowed)):
-            return problem.instead()
-        chain, outcome = Assignment(problem).finish(_milp_options(problem, program), settles_ties=shape.stages == 1)
-        return _found(problem, chain, outcome, name)
-
-    def fuse_stages(problem: StageProblem) -> Fusion:
-        chain, outcome = Assignment(problem).finish(_milp_options(problem, program), settles_ties=False)
-        found = Fusion(None, np.inf, outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE), name)
-        if chain is None:
-            return found
-        stages = [slot * problem.shape.stages // len(chain) for slot, kernels in enumerate(chain) if kernels]
-        used = tuple(kernels for kernels in chain if kernels)
-        return staged(problem.model, used, problem.set_times(used).tolist(), stages, found)
-
-    summary = "kernels to configurations as an integer program"
-    solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run)
-    return replace(solver, fuse_stages=fuse_stages, counts_memory_units=False, program=program)
-
-
-def _milp_options(problem: FusionProblem, program: MilpSolver) -> MilpOptions:
-    return MilpOptions(program, problem.options.time_limit_s, problem.options.max_nodes)
-
-
-def _found(problem: FusionProblem, chain: Chain | None, outcome: Outcome, name: str) -> Fusion:
-    if outcome is Outcome.NOTHING:
-        return problem.instead()
-    time_ns = np.inf if chain is None else float(problem.set_times(chain).sum())
-    return Fusion(chain, time_ns, outcome is not Outcome.FEASIBLE, name)
 
 
 def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> Mask:
@@ -111,9 +82,4 @@ def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> Mask:
     return np.asarray(finite & (least * (1 - ROUNDING) <= incumbent.time_ns))
 
 
-INTEGER_PROGRAMS = (
-    _arc_flow("cbc", MilpSolver.CBC),
-    _arc_flow("highs", MilpSolver.HIGHS),
-    _assignment("assignment-cbc", MilpSolver.CBC),
-    _assignment("assignment-highs", MilpSolver.HIGHS),
-)
+INTEGER_PROGRAMS = (_arc_flow("cbc", MilpSolver.CBC), _arc_flow("highs", MilpSolver.HIGHS))
