@@ -65,8 +65,16 @@ def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
         return stages_by_arc_flow(problem.model, problem.arcs(), options_of(problem), name)
 
     summary = "the shortest path over down-sets as an integer program"
-    solver = FusionSolver(name, is_exact=True, source="own", summary=summary, module=__name__, run=run, lists=True)
-    return replace(solver, fuse_stages=fuse_stages, program=program)
+    return FusionSolver(
+        name,
+        is_exact=True,
+        source="own",
+        summary=summary,
+        module=__name__,
+        run=run,
+        fuse_stages=fuse_stages,
+        lists=True,
+    )
 
 
 def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> Mask:

@@ -9,7 +9,6 @@ from dfcompile.cli.main import main
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
-from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.workload.design import Dim
@@ -58,7 +57,7 @@ def test_its_kernels_are_those_of_todays_generator_but_for_gradients_of_weights(
 
 
 def test_its_sharding_moves_the_logged_bytes() -> None:
-    found = shard(parse_design(TEXT, "x.txt"), MilpOptions(MilpSolver.CBC), compatibility=ORIGINAL)
+    found = shard(parse_design(TEXT, "x.txt"), compatibility=ORIGINAL)
 
     assert found.communication_bytes == pytest.approx(2097152000.0)
 
