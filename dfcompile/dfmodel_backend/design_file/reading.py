@@ -132,10 +132,9 @@ def _machine(message: schema.DSE, where: str) -> Machine:
         if not value > 0:
             raise UserError(f"{where}: field {field!r}: found {value} against a positive number")
     for field in ("second_dram_bw", "second_dram_cap"):
-        if getattr(system.memory, field):
+        if value := getattr(system.memory, field):
             raise UserError(
-                f"{where}: field 'system.memory.{field}': found {getattr(system.memory, field):g} against none of a "
-                "design with one memory (solve_message takes both)"
+                f"{where}: field 'system.memory.{field}': found {value:g} against none: chips have one memory"
             )
     powers = (cost.link_unit_power_x, cost.link_unit_power_y, cost.link_unit_power_z)
     return Machine(
