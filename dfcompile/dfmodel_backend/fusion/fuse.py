@@ -118,7 +118,7 @@ class DesignFusion:
         if self._singles is not None:  # in the order of their numbers whatever the edges say [ko24]
             chain, times = self._singles.sets, arc_times(model, self._singles)
             return Fused(configs_of(model, chain), float(times.sum())) if np.isfinite(times).all() else None
-        limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s, max_variables=sys.maxsize)
+        limits = MappingOptions(solver=self.solver, max_variables=sys.maxsize)
         problem = _DesignProblem(model=model, options=limits, below_ns=below_ns, fusion=self)
         if self._solver.lists:
             self.arcs(problem)  # which may change what is complete

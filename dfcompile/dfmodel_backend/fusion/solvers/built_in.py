@@ -44,7 +44,7 @@ ROUNDING = 1e-9  # relative: sums in another order
 
 def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
     def options_of(problem: FusionProblem) -> MilpOptions:
-        return MilpOptions(program, problem.options.time_limit_s, problem.options.max_nodes)
+        return MilpOptions(program, problem.options.max_nodes)
 
     def run(problem: FusionProblem) -> Fusion:
         arcs = problem.listed()

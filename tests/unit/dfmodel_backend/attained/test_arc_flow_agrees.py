@@ -64,7 +64,7 @@ def test_arc_flow_over_replayed_sets_gives_the_time_that_the_search_gives(dag: C
     time, dram = np.array(costs, float).reshape(-1, 2).T
 
     chain, outcome = fuse_by_arc_flow(
-        arcs, PathCosts(time, dram), np.isfinite(time), shape, MilpOptions(MilpSolver.CBC, 60.0), attained
+        arcs, PathCosts(time, dram), np.isfinite(time), shape, MilpOptions(MilpSolver.CBC), attained
     )
 
     assert outcome is Outcome.OPTIMAL

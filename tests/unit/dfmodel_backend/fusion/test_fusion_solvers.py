@@ -156,7 +156,7 @@ def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest
     monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.solvers.arc_flow.solve", lambda *_: Outcome.NOTHING)
     graph = chain()
 
-    mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver="cbc", time_limit_s=1.0))
+    mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver="cbc"))
 
     check_mapping(graph, machine(sram_bytes=80), mapping)
     assert mapping.solver == "dp"

@@ -132,7 +132,7 @@ def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(monkey
     few = tuple(edge for edge in design.edges if max(edge.source, edge.target) <= FIRST_KERNELS)
     design = replace(design, kernels=design.kernels[:FIRST_KERNELS], edges=few)
     model = DesignModel(design, {}, 1, RIGHT)
-    fusion = DesignFusion(design, DesignOptions(solver="cbc", time_limit_s=1.0))
+    fusion = DesignFusion(design, DesignOptions(solver="cbc"))
 
     found, best = fusion.fuse(model), DesignFusion(design, DesignOptions()).fuse(model)
 
