@@ -19,6 +19,8 @@ DESIGNS = ROOT / "tests" / "data" / "dfmodel"
 EXAMPLE = "readme_gpt3_1t_sn30"
 EXAMPLE_LIMIT, LIMIT, LAYERS_LIMIT = 3.0, 60.0, 120.0
 MODES = ("right", "dfmodel")
+# The tool of the oldest age took tiles as given.
+OLDEST_MODES = (*MODES, "dfmodel,no-tile-size-is-a-hint")
 GIVEN, OPEN = "as given", "all open"
 SHORT_S, RUNS = 2.0, 3  # what takes less is measured several times
 
@@ -81,7 +83,7 @@ def main() -> int:
                 continue
             setup = Path(folder) / f"{name}.txt"
             setup.write_text(text)
-            for mode in MODES:
+            for mode in OLDEST_MODES if "training {" in text else MODES:
                 found = measure(dfcompile, setup, mode, choices, limit)
                 measurements.append(found)
                 verdict = "ok" if found.is_within_limit else "OVER THE LIMIT"

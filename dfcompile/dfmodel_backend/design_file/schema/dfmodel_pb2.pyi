@@ -634,3 +634,213 @@ class Gurobi(_message.Message):
     gap: float
     time: float
     def __init__(self, thread: _Optional[int] = ..., gap: _Optional[float] = ..., time: _Optional[float] = ...) -> None: ...
+
+class Oldest_DSE(_message.Message):
+    __slots__ = ("dataflow_graph", "system", "cost", "training")
+    DATAFLOW_GRAPH_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    TRAINING_FIELD_NUMBER: _ClassVar[int]
+    dataflow_graph: Oldest_Dataflow_Graph
+    system: Oldest_System
+    cost: Oldest_Cost
+    training: Oldest_Training
+    def __init__(self, dataflow_graph: _Optional[_Union[Oldest_Dataflow_Graph, _Mapping]] = ..., system: _Optional[_Union[Oldest_System, _Mapping]] = ..., cost: _Optional[_Union[Oldest_Cost, _Mapping]] = ..., training: _Optional[_Union[Oldest_Training, _Mapping]] = ...) -> None: ...
+
+class Oldest_Dataflow_Graph(_message.Message):
+    __slots__ = ("kernels", "connections")
+    KERNELS_FIELD_NUMBER: _ClassVar[int]
+    CONNECTIONS_FIELD_NUMBER: _ClassVar[int]
+    kernels: _containers.RepeatedCompositeFieldContainer[Oldest_Kernel]
+    connections: _containers.RepeatedCompositeFieldContainer[Connection]
+    def __init__(self, kernels: _Optional[_Iterable[_Union[Oldest_Kernel, _Mapping]]] = ..., connections: _Optional[_Iterable[_Union[Connection, _Mapping]]] = ...) -> None: ...
+
+class Oldest_Kernel(_message.Message):
+    __slots__ = ("name", "id", "topological_number", "config", "fwd_bwd", "type", "batch_gemm_elementwise_outer_m_k_n")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGICAL_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    FWD_BWD_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    BATCH_GEMM_ELEMENTWISE_OUTER_M_K_N_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    id: int
+    topological_number: int
+    config: int
+    fwd_bwd: Direction
+    type: KernelKind
+    batch_gemm_elementwise_outer_m_k_n: Oldest_Variant
+    def __init__(self, name: _Optional[str] = ..., id: _Optional[int] = ..., topological_number: _Optional[int] = ..., config: _Optional[int] = ..., fwd_bwd: _Optional[_Union[Direction, str]] = ..., type: _Optional[_Union[KernelKind, str]] = ..., batch_gemm_elementwise_outer_m_k_n: _Optional[_Union[Oldest_Variant, _Mapping]] = ...) -> None: ...
+
+class Oldest_Variant(_message.Message):
+    __slots__ = ("outer", "M", "K", "N", "type", "input_tensor_1_size", "input_tensor_2_size", "weight_tensor_size", "output_tensor_size", "input_tensor_1_id", "input_tensor_2_id", "sharding", "communication_type", "communication_size", "shard_weight_size", "shard_outer_M", "shard_K", "shard_N", "fwd_bwd")
+    OUTER_FIELD_NUMBER: _ClassVar[int]
+    M_FIELD_NUMBER: _ClassVar[int]
+    K_FIELD_NUMBER: _ClassVar[int]
+    N_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    INPUT_TENSOR_1_SIZE_FIELD_NUMBER: _ClassVar[int]
+    INPUT_TENSOR_2_SIZE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_TENSOR_SIZE_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TENSOR_SIZE_FIELD_NUMBER: _ClassVar[int]
+    INPUT_TENSOR_1_ID_FIELD_NUMBER: _ClassVar[int]
+    INPUT_TENSOR_2_ID_FIELD_NUMBER: _ClassVar[int]
+    SHARDING_FIELD_NUMBER: _ClassVar[int]
+    COMMUNICATION_TYPE_FIELD_NUMBER: _ClassVar[int]
+    COMMUNICATION_SIZE_FIELD_NUMBER: _ClassVar[int]
+    SHARD_WEIGHT_SIZE_FIELD_NUMBER: _ClassVar[int]
+    SHARD_OUTER_M_FIELD_NUMBER: _ClassVar[int]
+    SHARD_K_FIELD_NUMBER: _ClassVar[int]
+    SHARD_N_FIELD_NUMBER: _ClassVar[int]
+    FWD_BWD_FIELD_NUMBER: _ClassVar[int]
+    outer: int
+    M: int
+    K: int
+    N: int
+    type: KernelKind
+    input_tensor_1_size: float
+    input_tensor_2_size: float
+    weight_tensor_size: float
+    output_tensor_size: float
+    input_tensor_1_id: int
+    input_tensor_2_id: int
+    sharding: Sharding
+    communication_type: CommunicationType
+    communication_size: float
+    shard_weight_size: float
+    shard_outer_M: int
+    shard_K: int
+    shard_N: int
+    fwd_bwd: Direction
+    def __init__(self, outer: _Optional[int] = ..., M: _Optional[int] = ..., K: _Optional[int] = ..., N: _Optional[int] = ..., type: _Optional[_Union[KernelKind, str]] = ..., input_tensor_1_size: _Optional[float] = ..., input_tensor_2_size: _Optional[float] = ..., weight_tensor_size: _Optional[float] = ..., output_tensor_size: _Optional[float] = ..., input_tensor_1_id: _Optional[int] = ..., input_tensor_2_id: _Optional[int] = ..., sharding: _Optional[_Union[Sharding, str]] = ..., communication_type: _Optional[_Union[CommunicationType, str]] = ..., communication_size: _Optional[float] = ..., shard_weight_size: _Optional[float] = ..., shard_outer_M: _Optional[int] = ..., shard_K: _Optional[int] = ..., shard_N: _Optional[int] = ..., fwd_bwd: _Optional[_Union[Direction, str]] = ...) -> None: ...
+
+class Oldest_System(_message.Message):
+    __slots__ = ("name", "topo", "num_chip", "accelerator", "x", "y", "z", "link_bw_x", "link_bw_y", "link_bw_z", "single_chip", "fc_1d", "ring_1d", "torus_2d", "dragonfly_2d", "dgx_1_2d", "dgx_2_2d", "torus_3d")
+    class Topology(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        TOPOLOGY_UNSET: _ClassVar[Oldest_System.Topology]
+        TORUS_2D: _ClassVar[Oldest_System.Topology]
+        DRAGONFLY: _ClassVar[Oldest_System.Topology]
+        DGX_1: _ClassVar[Oldest_System.Topology]
+        DGX_2: _ClassVar[Oldest_System.Topology]
+        TORUS_3D: _ClassVar[Oldest_System.Topology]
+        SINGLE_CHIP: _ClassVar[Oldest_System.Topology]
+    TOPOLOGY_UNSET: Oldest_System.Topology
+    TORUS_2D: Oldest_System.Topology
+    DRAGONFLY: Oldest_System.Topology
+    DGX_1: Oldest_System.Topology
+    DGX_2: Oldest_System.Topology
+    TORUS_3D: Oldest_System.Topology
+    SINGLE_CHIP: Oldest_System.Topology
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TOPO_FIELD_NUMBER: _ClassVar[int]
+    NUM_CHIP_FIELD_NUMBER: _ClassVar[int]
+    ACCELERATOR_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    Z_FIELD_NUMBER: _ClassVar[int]
+    LINK_BW_X_FIELD_NUMBER: _ClassVar[int]
+    LINK_BW_Y_FIELD_NUMBER: _ClassVar[int]
+    LINK_BW_Z_FIELD_NUMBER: _ClassVar[int]
+    SINGLE_CHIP_FIELD_NUMBER: _ClassVar[int]
+    FC_1D_FIELD_NUMBER: _ClassVar[int]
+    RING_1D_FIELD_NUMBER: _ClassVar[int]
+    TORUS_2D_FIELD_NUMBER: _ClassVar[int]
+    DRAGONFLY_2D_FIELD_NUMBER: _ClassVar[int]
+    DGX_1_2D_FIELD_NUMBER: _ClassVar[int]
+    DGX_2_2D_FIELD_NUMBER: _ClassVar[int]
+    TORUS_3D_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    topo: Oldest_System.Topology
+    num_chip: int
+    accelerator: Oldest_Accelerator
+    x: int
+    y: int
+    z: int
+    link_bw_x: float
+    link_bw_y: float
+    link_bw_z: float
+    single_chip: Oldest_Links
+    fc_1d: Oldest_Links
+    ring_1d: Oldest_Links
+    torus_2d: Oldest_Links
+    dragonfly_2d: Oldest_Links
+    dgx_1_2d: Oldest_Links
+    dgx_2_2d: Oldest_Links
+    torus_3d: Oldest_Links
+    def __init__(self, name: _Optional[str] = ..., topo: _Optional[_Union[Oldest_System.Topology, str]] = ..., num_chip: _Optional[int] = ..., accelerator: _Optional[_Union[Oldest_Accelerator, _Mapping]] = ..., x: _Optional[int] = ..., y: _Optional[int] = ..., z: _Optional[int] = ..., link_bw_x: _Optional[float] = ..., link_bw_y: _Optional[float] = ..., link_bw_z: _Optional[float] = ..., single_chip: _Optional[_Union[Oldest_Links, _Mapping]] = ..., fc_1d: _Optional[_Union[Oldest_Links, _Mapping]] = ..., ring_1d: _Optional[_Union[Oldest_Links, _Mapping]] = ..., torus_2d: _Optional[_Union[Oldest_Links, _Mapping]] = ..., dragonfly_2d: _Optional[_Union[Oldest_Links, _Mapping]] = ..., dgx_1_2d: _Optional[_Union[Oldest_Links, _Mapping]] = ..., dgx_2_2d: _Optional[_Union[Oldest_Links, _Mapping]] = ..., torus_3d: _Optional[_Union[Oldest_Links, _Mapping]] = ...) -> None: ...
+
+class Oldest_Links(_message.Message):
+    __slots__ = ("x", "y", "z", "link_bw_x", "link_bw_y", "link_bw_z")
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    Z_FIELD_NUMBER: _ClassVar[int]
+    LINK_BW_X_FIELD_NUMBER: _ClassVar[int]
+    LINK_BW_Y_FIELD_NUMBER: _ClassVar[int]
+    LINK_BW_Z_FIELD_NUMBER: _ClassVar[int]
+    x: int
+    y: int
+    z: int
+    link_bw_x: float
+    link_bw_y: float
+    link_bw_z: float
+    def __init__(self, x: _Optional[int] = ..., y: _Optional[int] = ..., z: _Optional[int] = ..., link_bw_x: _Optional[float] = ..., link_bw_y: _Optional[float] = ..., link_bw_z: _Optional[float] = ...) -> None: ...
+
+class Oldest_Accelerator(_message.Message):
+    __slots__ = ("name", "core", "systolic_width", "systolic_height", "sram_cap", "freq", "dram_bw", "dram_cap")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CORE_FIELD_NUMBER: _ClassVar[int]
+    SYSTOLIC_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    SYSTOLIC_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    SRAM_CAP_FIELD_NUMBER: _ClassVar[int]
+    FREQ_FIELD_NUMBER: _ClassVar[int]
+    DRAM_BW_FIELD_NUMBER: _ClassVar[int]
+    DRAM_CAP_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    core: int
+    systolic_width: int
+    systolic_height: int
+    sram_cap: float
+    freq: float
+    dram_bw: float
+    dram_cap: float
+    def __init__(self, name: _Optional[str] = ..., core: _Optional[int] = ..., systolic_width: _Optional[int] = ..., systolic_height: _Optional[int] = ..., sram_cap: _Optional[float] = ..., freq: _Optional[float] = ..., dram_bw: _Optional[float] = ..., dram_cap: _Optional[float] = ...) -> None: ...
+
+class Oldest_Cost(_message.Message):
+    __slots__ = ("link_unit_price", "switch_unit_price", "dram_unit_price")
+    LINK_UNIT_PRICE_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_UNIT_PRICE_FIELD_NUMBER: _ClassVar[int]
+    DRAM_UNIT_PRICE_FIELD_NUMBER: _ClassVar[int]
+    link_unit_price: float
+    switch_unit_price: float
+    dram_unit_price: float
+    def __init__(self, link_unit_price: _Optional[float] = ..., switch_unit_price: _Optional[float] = ..., dram_unit_price: _Optional[float] = ...) -> None: ...
+
+class Oldest_Training(_message.Message):
+    __slots__ = ("hidden_dim", "head_dim", "num_head", "seq_len", "num_layer", "seq_tile_size", "num_config", "optimization")
+    class Optimization(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        OPTIMIZATION_UNSET: _ClassVar[Oldest_Training.Optimization]
+        FLASHATTENTION: _ClassVar[Oldest_Training.Optimization]
+        KERNEL_BY_KERNEL: _ClassVar[Oldest_Training.Optimization]
+    OPTIMIZATION_UNSET: Oldest_Training.Optimization
+    FLASHATTENTION: Oldest_Training.Optimization
+    KERNEL_BY_KERNEL: Oldest_Training.Optimization
+    HIDDEN_DIM_FIELD_NUMBER: _ClassVar[int]
+    HEAD_DIM_FIELD_NUMBER: _ClassVar[int]
+    NUM_HEAD_FIELD_NUMBER: _ClassVar[int]
+    SEQ_LEN_FIELD_NUMBER: _ClassVar[int]
+    NUM_LAYER_FIELD_NUMBER: _ClassVar[int]
+    SEQ_TILE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    NUM_CONFIG_FIELD_NUMBER: _ClassVar[int]
+    OPTIMIZATION_FIELD_NUMBER: _ClassVar[int]
+    hidden_dim: int
+    head_dim: int
+    num_head: int
+    seq_len: int
+    num_layer: int
+    seq_tile_size: int
+    num_config: int
+    optimization: Oldest_Training.Optimization
+    def __init__(self, hidden_dim: _Optional[int] = ..., head_dim: _Optional[int] = ..., num_head: _Optional[int] = ..., seq_len: _Optional[int] = ..., num_layer: _Optional[int] = ..., seq_tile_size: _Optional[int] = ..., num_config: _Optional[int] = ..., optimization: _Optional[_Union[Oldest_Training.Optimization, str]] = ...) -> None: ...

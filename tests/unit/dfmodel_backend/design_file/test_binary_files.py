@@ -80,7 +80,7 @@ def refusal(path: Path) -> str:
         (BINARY[1:], "not a binary DFModel message, or a damaged one"),
         (BINARY + b"\x32\x00", "unknown field with number 6 of DSE (not a DFModel message, or a newer one)"),
         (BINARY + b"\x12\x03\x98\x06\x01", "unknown field with number 99 of System"),
-        # a kernel with a message where a number is
+        # a kernel of the oldest age, whose dimensions have the number of today's topological_number
         (b"\x0a\x0b\x0a\x09\x0a\x01Q\x10\x03\x1a\x02\x08\x01", "unknown field with number 3 of Kernel"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "not a binary DFModel message, or a damaged one"),
     ],
