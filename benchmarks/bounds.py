@@ -14,11 +14,11 @@ from pathlib import Path
 from benchmarks.measurement import ROOT, save
 from dfcompile.api.bound_traffic import DEFAULT_BUFFERS, bound_operators
 from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.io_bounds.curve import Rules, Tiles
 from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, gemm, plain_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.operators import BoundedModel
-from dfcompile.io_bounds.tilings import Rules, Tiles
 from dfcompile.operator_shapes import bounded_model
 from tests.unit.io_bounds.published_curves import crossed_product, published
 

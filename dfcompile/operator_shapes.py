@@ -8,10 +8,8 @@ from dfcompile.frontend import Coverage, Program
 from dfcompile.io_bounds.einsum.attention import Attention
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.io_bounds.einsum.plain import gemm
-from dfcompile.io_bounds.einsum.rows import Rows
 from dfcompile.io_bounds.einsum.window import WindowAxis
-from dfcompile.io_bounds.operand import Operand
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Shape
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Rows, Shape
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor

@@ -4,10 +4,10 @@ from functools import cached_property
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
+from dfcompile.io_bounds.curve import Rules, Tiles
 from dfcompile.io_bounds.fusion.epilogues import least_plan, with_epilogues
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.io_bounds.operators import BoundedModel
-from dfcompile.io_bounds.tilings import Rules, Tiles
 from dfcompile.operator_shapes import bounded_model
 
 MOST_STATES = 200  # of a plan in a report: below a second

@@ -18,9 +18,9 @@ from dfcompile.dfmodel_backend.evaluate.designs import _repetitions
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Layout, conversion, shares_of
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import _label
-from dfcompile.dfmodel_backend.machine.machine import Link, Placement, PmuGrid
+from dfcompile.dfmodel_backend.intra_chip.memory_units import _label
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
+from dfcompile.dfmodel_backend.machine.system import Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.milp import MilpOptions, solve
 from dfcompile.dfmodel_backend.placement import exchange_dimensions, walk
 from dfcompile.dfmodel_backend.workload.design import Design

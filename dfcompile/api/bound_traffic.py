@@ -14,7 +14,7 @@ from dfcompile.api.bound_requests import PARSERS, Chain, CountedShape, GroupedAt
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
-from dfcompile.io_bounds.curve import Curve, Int64, Slope, front, total
+from dfcompile.io_bounds.curve import Curve, Halo, Int64, Rules, Slope, Tiles, front, total
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, all_tilings, innermost_loops
 from dfcompile.io_bounds.fusion.chain import Fusion, chain_curve
@@ -22,9 +22,7 @@ from dfcompile.io_bounds.fusion.epilogues import least_plan
 from dfcompile.io_bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.io_bounds.fusion.small_models import attention_curves, attention_model, chain_model
-from dfcompile.io_bounds.operand import Operand
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, of_stage, show_nothing
 from dfcompile.options.commands import ROWS, BoundsOptions

@@ -13,13 +13,13 @@ from dfcompile.dfmodel_backend.check.placement import check_placements
 from dfcompile.dfmodel_backend.check.recomputation import recompute_design
 from dfcompile.dfmodel_backend.compatibility import parse_compatibility
 from dfcompile.dfmodel_backend.design_file.message import read_message
+from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.design_file.solved import solve_message
 from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.placement import PlacedConfiguration, place_design
 from dfcompile.dfmodel_backend.solve.corrections import corrections_of
-from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.options import SetupOptions, read_options, takes
 from dfcompile.options.readers import File
 from dfcompile.report.design.figures import DesignReport
@@ -92,7 +92,7 @@ def solved(asked: SetupOptions) -> DesignRun:
         parse_compatibility(asked.compat),
     )
     message = read_message(file)
-    solution = solve_message(message, str(file), options)
+    solution = solve_design(design_of(message, str(file)), options)
     check_design(solution.design, solution.decision, solution.figures, options.compatibility)
     recompute_design(
         solution.design, solution.decision, solution.figures, solution.communication_bytes, options.compatibility

@@ -12,8 +12,7 @@ from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import PACKED_BITS, Program
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
-from dfcompile.io_bounds.operand import Operand
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.report.mapping_figures import TrafficSummary
 from dfcompile.traffic_plans import TrafficPlans
 

@@ -22,9 +22,9 @@ class Outcome(Enum):
     """How a solve ended."""
 
     OPTIMAL = "optimal"
-    FEASIBLE = "feasible"  # stopped by a limit of nodes or time with a solution
+    FEASIBLE = "feasible"  # stopped by a limit of nodes with a solution
     INFEASIBLE = "infeasible"
-    NOTHING = "nothing"  # stopped by a limit of nodes or time without a solution
+    NOTHING = "nothing"  # stopped by a limit of nodes without a solution
 
 
 @unique
@@ -40,13 +40,10 @@ class MilpOptions(Struct, frozen=True):
 
     Attributes:
         solver: of the program.
-        time_limit_s: after which its best solution counts, with a gap; 0: none, the result then does not depend on the
-            speed of the machine.
-        max_nodes: of the search tree, after which the same holds.
+        max_nodes: of the search tree, after which its best solution counts, with a gap; no clock decides.
     """
 
     solver: MilpSolver = MilpSolver.CBC
-    time_limit_s: float = 0.0
     max_nodes: int = 20_000
 
 
@@ -92,17 +89,16 @@ def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
 def _solver(options: MilpOptions) -> pulp.LpSolver:
     import pulp
 
-    limit_s = options.time_limit_s or None
     match options.solver:
         case MilpSolver.HIGHS:
             # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
-            return pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0, mip_max_nodes=options.max_nodes)
+            return pulp.HiGHS(msg=False, threads=1, gapRel=0.0, mip_max_nodes=options.max_nodes)
         case MilpSolver.CBC:
             # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads
             # is one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they
             # end.
             path = pulp.PULP_CBC_CMD.pulp_cbc_path
-            return pulp.COIN_CMD(path=path, msg=False, timeLimit=limit_s, gapRel=0.0, maxNodes=options.max_nodes)
+            return pulp.COIN_CMD(path=path, msg=False, gapRel=0.0, maxNodes=options.max_nodes)
     assert_never(options.solver)
 
 

@@ -78,7 +78,6 @@ class MappingOptions(Struct, frozen=True):
     max_arcs: int = 2_000_000  # pairs of down-sets; above, `intervals`, too
     max_variables: int = 20_000  # of an integer program; above, the shortest path is taken
     max_nodes: int = 20_000  # of the search tree of an integer program; above, its best solution counts, with a gap
-    time_limit_s: float = 0.0  # of a MILP; 0: none, the result then does not depend on the speed of the machine
 
 
 MOST_DOWN_SETS = 20_000
@@ -101,7 +100,6 @@ class DesignOptions(Struct, frozen=True):
     compatibility: Compatibility = RIGHT
     max_down_sets: int = MOST_DOWN_SETS  # above, configurations are intervals of a topological order, and it is said
     max_arcs: int = MOST_ARCS  # above, the same
-    time_limit_s: float = 0.0  # of a MILP; 0: none
 
     @property
     def sharding_objective(self) -> ShardingObjective:

@@ -26,9 +26,9 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures
 from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
+from dfcompile.dfmodel_backend.intra_chip.memory_units import Allocation
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Placement, PmuGrid
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import InternalError, UserError
 

@@ -11,11 +11,11 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, dag_to_json, format_dag
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
+from dfcompile.generators import other_workloads
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
+from dfcompile.generators.language_model_workloads import llm_decode, llm_forward, llm_training
 from dfcompile.generators.single_operators import convolution, matmul
-from dfcompile.generators.workloads import other_models
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import llm_decode, llm_forward, llm_training
+from dfcompile.generators.workload_kernels import design_text
 from dfcompile.records import replace
 
 TEXT: Final = "text"
@@ -177,10 +177,10 @@ _WORKLOADS = (
         "decoding of one token by one layer of a language model, with a cache of keys and values",
         llm_decode,
     ),
-    _workload("dlrm", "training step of a deep learning recommendation model", other_models.dlrm_training),
-    _workload("hpl", "high-performance Linpack: LU factorisation by block columns", other_models.hpl),
-    _workload("fft", "fast Fourier transform in two steps", other_models.fft),
-    _workload("mamba-scan", "Mamba layer with a parallel scan over the sequence", other_models.mamba_scan),
+    _workload("dlrm", "training step of a deep learning recommendation model", other_workloads.dlrm_training),
+    _workload("hpl", "high-performance Linpack: LU factorisation by block columns", other_workloads.hpl),
+    _workload("fft", "fast Fourier transform in two steps", other_workloads.fft),
+    _workload("mamba-scan", "Mamba layer with a parallel scan over the sequence", other_workloads.mamba_scan),
 )
 WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = {generator.name: generator for generator in _WORKLOADS}
 _NAMES = frozenset(generator.name for generator in _DAGS)

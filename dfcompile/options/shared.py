@@ -85,8 +85,7 @@ EFFORT = schedules(
     stage="scheduling",
 )
 SOLVER = machine(
-    "How to group kernels into configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals, or "
-    "one from a plug-in.",
+    "How to group kernels into configurations: dp, cbc, highs, intervals, or one from a plug-in.",
     more="All but `intervals` prove the optimum; a [plug-in](plugins/solvers.md) says whether it does.",
     default="dp",
     metavar="NAME",

@@ -17,7 +17,7 @@ from dfcompile.dfmodel_backend import (
 )
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP
+from dfcompile.dfmodel_backend.fusion.solvers.built_in import DP
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 from dfcompile.errors import InfeasibleError
 

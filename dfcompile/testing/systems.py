@@ -6,11 +6,11 @@ from pathlib import Path
 from random import Random
 
 from dfcompile.dfmodel_backend import ChipCounts, System, load_system, named_systems, read_named_system
-from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.check.collectives import LeastLoads, least_loads
 from dfcompile.dfmodel_backend.machine.network import collective_times
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Figure
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.errors import InfeasibleError
 from dfcompile.testing.solvers import random_graph
 

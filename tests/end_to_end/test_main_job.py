@@ -135,7 +135,7 @@ def test_choice_may_be_lowered_away_by_another_combination(convolution: Path, ca
     assert [result["expansions"]["Conv"] for result in found] == ["im2col", "direct"]
 
 
-@pytest.mark.parametrize("solver", ["cbc", "highs", "assignment-cbc"])
+@pytest.mark.parametrize("solver", ["cbc", "highs"])
 def test_solvers_agree(convolution: Path, capsys: Capture, solver: str) -> None:
     (by_dp,) = results(capsys, str(convolution), "--pes", "16", *PUBLISHED)
     (by_other,) = results(capsys, str(convolution), "--pes", "16", *PUBLISHED, "--solver", solver)

@@ -7,14 +7,13 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
+from dfcompile.io_bounds.curve import Rules
 from dfcompile.io_bounds.einsum.attention import Attention
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.io_bounds.einsum.plain import gemm
-from dfcompile.io_bounds.einsum.rows import Rows
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.fusion.epilogues import with_epilogues
-from dfcompile.io_bounds.operators import BoundedModel
-from dfcompile.io_bounds.tilings import Rules
+from dfcompile.io_bounds.operators import BoundedModel, Rows
 from dfcompile.operator_shapes import bounded_model
 from tests.onnx_nodes import Array
 from tests.onnx_text import program_from_model, program_from_text

@@ -5,8 +5,8 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import llm_forward
+from dfcompile.generators.language_model_workloads import llm_forward
+from dfcompile.generators.workload_kernels import design_text
 from tests.unit.dfmodel_backend.pipelined_machine import MACHINE
 
 

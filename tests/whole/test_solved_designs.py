@@ -25,7 +25,7 @@ def solved(name: str) -> DesignSolution:
     return solve_design(read_design(DESIGNS / f"{name}.txt"), DesignOptions(compatibility=ORIGINAL))
 
 
-@pytest.mark.parametrize("solver", ["cbc", "highs", "assignment-cbc", "assignment-highs"])
+@pytest.mark.parametrize("solver", ["cbc", "highs"])
 def test_readme_example_by_integer_programs(solver: str) -> None:
     design = read_design(DESIGNS / f"{README}.txt")
 

@@ -7,8 +7,17 @@ from dfcompile.canonical_dag import Kernel, LoopPart
 from dfcompile.dfmodel_backend.check import array_shares
 from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind, Held, Layout, Partial, Split
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
+from dfcompile.dfmodel_backend.workload.graph import (
+    DataflowGraph,
+    Exchange,
+    ExchangeKind,
+    Held,
+    Layout,
+    Partial,
+    Split,
+    Tensor,
+    TensorKind,
+)
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 

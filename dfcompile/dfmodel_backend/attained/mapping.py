@@ -21,7 +21,7 @@ from dfcompile.dfmodel_backend.machine.cost import Roofs, cost_usd, power_w, roo
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import NS_PER_S, Overlap
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
-from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.dfmodel_backend.workload.graph import Exchange
 from dfcompile.distinct import numbered
 from dfcompile.host.stages import work_of
 from dfcompile.options import Timing

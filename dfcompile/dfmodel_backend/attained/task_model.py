@@ -18,7 +18,7 @@ from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
-from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.dfmodel_backend.workload.graph import Exchange
 from dfcompile.distinct import distinct, numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions

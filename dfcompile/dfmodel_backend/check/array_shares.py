@@ -8,7 +8,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import Digit, Kernel, LoopKind
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.dfmodel_backend.workload.exchange import Held, Layout, Partial, Split
+from dfcompile.dfmodel_backend.workload.graph import Held, Layout, Partial, Split
 
 PIECE = 1 << 22  # elements that are looked at at a time
 KEPT = 1 << 12  # counts

@@ -10,7 +10,7 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.check.requirements import longest_paths
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim, WorkloadKind
 
 WHOLE, ROWS, COLUMNS = "RR", "SR", "RS"

@@ -13,8 +13,8 @@ from dfcompile.dfmodel_backend.check.steps import Step, network_ns, steps_of
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
-from dfcompile.dfmodel_backend.machine.machine import LaneStage
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
+from dfcompile.dfmodel_backend.machine.system import LaneStage
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, WorkloadKind
 from dfcompile.errors import VerificationError
 

@@ -8,11 +8,10 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import Figure
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
-from dfcompile.dfmodel_backend.machine.system import Amount, System
-from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
+from dfcompile.dfmodel_backend.machine.system import Amount, Dimension, Network, System
+from dfcompile.dfmodel_backend.workload.graph import ExchangeKind
 
 PER_GIGA = 1e9
 PER_S = 1e9  # ns

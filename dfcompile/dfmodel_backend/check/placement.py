@@ -3,8 +3,8 @@
 from collections import Counter
 
 from dfcompile.dfmodel_backend.evaluate.designs import DesignFigures
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.machine.machine import PmuGrid
+from dfcompile.dfmodel_backend.intra_chip.memory_units import Allocation
+from dfcompile.dfmodel_backend.machine.system import PmuGrid
 from dfcompile.dfmodel_backend.placement import PlacedConfiguration, PlacedUnits, Role
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import VerificationError

@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.check import collectives
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels, statistics_of
 from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, Dim, WorkloadKind
 from dfcompile.records import replace
 

@@ -16,7 +16,7 @@ from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require,
 from dfcompile.dfmodel_backend.check.task_times import NOBODY, TaskPlaces, TaskTimes, check_bytes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap, Timed
-from dfcompile.dfmodel_backend.workload.exchange import Exchange, Layout, Partial
+from dfcompile.dfmodel_backend.workload.graph import Exchange, Layout, Partial
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import check
 from dfcompile.scheduler.simulation import simulate

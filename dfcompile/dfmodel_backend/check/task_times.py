@@ -17,7 +17,7 @@ from dfcompile.dfmodel_backend.check.requirements import joined, require
 from dfcompile.dfmodel_backend.columns import equal_rows
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.dfmodel_backend.workload.graph import Exchange
 from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from dfcompile.dfmodel_backend.design_file.message import Gemm, Variant, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.machine.machine import Placement, PmuGrid
-from dfcompile.dfmodel_backend.workload.topological_order import topological_order
+from dfcompile.dfmodel_backend.machine.system import Placement, PmuGrid
+from dfcompile.dfmodel_backend.workload.graph import topological_order
 from dfcompile.errors import UserError, nearest
 
 FLOAT32 = 1e-6  # relative; sizes are written down as the shortest text of 32-bit numbers

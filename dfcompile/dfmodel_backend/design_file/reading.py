@@ -11,11 +11,11 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.consistency import check_consistency, pmu_grid_of
 from dfcompile.dfmodel_backend.design_file.message import Gemm, parse_message, read_message, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Machine, Prices
+from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Link, Machine, Prices
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload import design as workload
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
-from dfcompile.dfmodel_backend.workload.topological_order import topological_order
+from dfcompile.dfmodel_backend.workload.graph import topological_order
 from dfcompile.errors import UserError
 
 
@@ -132,10 +132,9 @@ def _machine(message: schema.DSE, where: str) -> Machine:
         if not value > 0:
             raise UserError(f"{where}: field {field!r}: found {value} against a positive number")
     for field in ("second_dram_bw", "second_dram_cap"):
-        if getattr(system.memory, field):
+        if value := getattr(system.memory, field):
             raise UserError(
-                f"{where}: field 'system.memory.{field}': found {getattr(system.memory, field):g} against none of a "
-                "design with one memory (solve_message takes both)"
+                f"{where}: field 'system.memory.{field}': found {value:g} against none: chips have one memory"
             )
     powers = (cost.link_unit_power_x, cost.link_unit_power_y, cost.link_unit_power_z)
     return Machine(

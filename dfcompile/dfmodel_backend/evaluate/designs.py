@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation, PmuModel
+from dfcompile.dfmodel_backend.intra_chip.memory_units import Allocation, PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_pmus, fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w

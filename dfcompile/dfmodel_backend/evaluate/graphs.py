@@ -15,8 +15,7 @@ from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import NS_PER_S, MappingOptions, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SharedGraph, share_graph
-from dfcompile.dfmodel_backend.workload.exchange import Exchange
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Exchange
 from dfcompile.errors import InfeasibleError, UserError, nearest
 
 Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configuration, in order of execution

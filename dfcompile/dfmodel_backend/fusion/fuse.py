@@ -15,8 +15,8 @@ from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProble
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, find_solver
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.pipelines import fuse_stages, least_stage_ns
+from dfcompile.dfmodel_backend.fusion.solvers.built_in import INTERVALS
 from dfcompile.dfmodel_backend.fusion.solvers.path import PathCosts
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -87,8 +87,6 @@ class DesignFusion:
         if design.is_kernel_by_kernel and not self._pipelined:
             self._singles = single_arcs(len(design.kernels))
             return
-        if design.machine.pmu is not None and not self._solver.counts_memory_units:
-            self._solver = DP
         if self._pipelined:
             self._solver.require_stages()
         if self._solver.lists:
@@ -120,7 +118,7 @@ class DesignFusion:
         if self._singles is not None:  # in the order of their numbers whatever the edges say [ko24]
             chain, times = self._singles.sets, arc_times(model, self._singles)
             return Fused(configs_of(model, chain), float(times.sum())) if np.isfinite(times).all() else None
-        limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s, max_variables=sys.maxsize)
+        limits = MappingOptions(solver=self.solver, max_variables=sys.maxsize)
         problem = _DesignProblem(model=model, options=limits, below_ns=below_ns, fusion=self)
         if self._solver.lists:
             self.arcs(problem)  # which may change what is complete

@@ -48,7 +48,7 @@ class FusionProblem(Struct, frozen=True, dict=True):
 
     Attributes:
         model: of the chip: `SetModel` has the figures of each kernel and tensor, for programs that do not list sets.
-        options: limits of the work: of time, of nodes, of listed configurations.
+        options: limits of the work: of nodes, of listed configurations.
     """
 
     model: SetModel

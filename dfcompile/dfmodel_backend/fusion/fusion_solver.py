@@ -11,7 +11,6 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem, StageProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, kernels_of
-from dfcompile.dfmodel_backend.milp import MilpSolver
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from dfcompile.plugins import Collected, PluginKind, faults_of, is_own
 
@@ -31,8 +30,6 @@ class FusionSolver(Struct, frozen=True):
         run: finds a chain.
         fuse_stages: finds the stages of a pipeline; None if the solver does not do that.
         lists: whether it looks at all possible configurations anyway, so that they are listed once for many problems.
-        counts_memory_units: whether it can do chips with memory units.
-        program: who solves its integer programs; None if it has none.
     """
 
     name: str
@@ -43,8 +40,6 @@ class FusionSolver(Struct, frozen=True):
     run: Solve
     fuse_stages: FuseStages | None = None
     lists: bool = False
-    counts_memory_units: bool = True
-    program: MilpSolver | None = None
 
     def __str__(self) -> str:
         return self.name

@@ -1,32 +1,20 @@
 """Pipeline partition of a graph that holds all layers: stages, each fused, the slowest as fast as possible.
 
-Exact: by shortest paths within stages, or as one unit of flow through stages, configurations and down-sets, solved as a
-MILP. Bounds take kernels as whole, and what a stage sends on.
+Exact: by shortest paths within stages. Bounds take kernels as whole, and what a stage sends on.
 """
-
-from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from operator import or_
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Mask, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import SHORTEST_PATH, Fusion
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs
-from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 from dfcompile.dfmodel_backend.options import sums_of
-from dfcompile.records import replace
-
-if TYPE_CHECKING:
-    import pulp
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
 BOUND_ROUNDING = 1e-13  # relative
@@ -167,17 +155,6 @@ class _Walk:
         return Fusion(tuple(chain[::-1]), slowest_ns, is_optimal=True, solver=SHORTEST_PATH, stages=tuple(stages[::-1]))
 
 
-def staged(model: DesignModel, chain: Chain, times: Sequence[float], stages: Sequence[int], found: Fusion) -> Fusion:
-    """Return what was found with a chain: sets of kernels, and the stage of each, numbered anew without gaps."""
-    sends = model.sends_ns(members_of(tuple(accumulate(chain, or_)), len(model.shares)))
-    slowest_ns = 0.0
-    numbers = {stage: number for number, stage in enumerate(dict.fromkeys(stages))}
-    for stage in numbers:
-        inside = [place for place, number in enumerate(stages) if number == stage]
-        slowest_ns = max(slowest_ns, sum(times[place] for place in inside) + float(sends[inside[-1]]))
-    return replace(found, chain=chain, time_ns=slowest_ns, stages=tuple(numbers[stage] for stage in stages))
-
-
 def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
     """Return a time that the slowest stage takes at least.
 
@@ -217,116 +194,3 @@ def _largest_stage(done: Column, sends: Column, stages: int, limit: float) -> fl
         largest = max(largest, float(ends[possible & (done == latest)].min()) - reached)
         reached = latest
     return largest if reached >= done[-1] else math.inf
-
-
-Node = tuple[int, int, int]  # stage, its configurations so far, number of the down-set
-
-
-class StageFlow:
-    """The partition whose slowest stage is fastest, as an integer program.
-
-    One 0/1 variable per stage, configuration of it and arc, and one per stage and down-set that it ends with; flow is
-    conserved at each node. Each stage is at most the objective, and what it keeps and what waits fits DRAM.
-    """
-
-    def __init__(self, model: DesignModel, arcs: Arcs) -> None:
-        import pulp
-
-        self._pulp = pulp
-        self._model, self._arcs = model, arcs
-        self._times = stage_times(model, arcs)
-        self._slots = model.design.slots_of_stage
-        self._usable = np.flatnonzero(np.isfinite(self._times)).tolist()
-        self._unit_ns = float(self._times[self._usable].max(initial=0.0)) or 1.0
-        self._problem = pulp.LpProblem("pipeline_arc_flow", pulp.LpMinimize)
-        self._flow: dict[tuple[int, int, int], pulp.LpVariable] = {}  # by stage, configuration, arc
-        self._ends: dict[Node, pulp.LpVariable] = {}
-        self._balance: dict[Node, list[tuple[pulp.LpVariable, int]]] = {}
-
-    def solve(self, options: MilpOptions, solver: str) -> Fusion:
-        """Return the partition, if one was found, as of a solver of that name.
-
-        Raises:
-            UserError: the solver is not installed, or ended without an answer.
-        """
-        stages = range(self._model.degrees.pipeline)
-        last: Node = (len(stages), 0, len(self._arcs.down_sets) - 1)
-        for stage in stages:
-            self._add_stage(stage)
-        if last not in self._balance:
-            return Fusion(None, math.inf, is_optimal=True, solver=solver)
-        for number, (node, around) in enumerate(self._balance.items()):
-            if node[0] == len(stages) and node != last:
-                continue  # an end that is none
-            supply = 1 if node == (0, 0, 0) else -1 if node == last else 0
-            self._problem.addConstraint(self._pulp.LpAffineExpression(around) == supply, f"balance_{number}")
-        for node, variable in self._ends.items():
-            if node[0] == len(stages) - 1 and node[2] != last[2]:
-                self._problem += variable == 0
-        slowest = self._problem.add_variable("slowest", 0)
-        self._problem.setObjective(self._pulp.LpAffineExpression([(slowest, 1.0)]))
-        for stage in stages:
-            self._problem += slowest >= self._pulp.LpAffineExpression(self._stage_terms(stage))
-        self._limit_dram()
-        outcome = solve(self._problem, options)
-        found = Fusion(None, math.inf, outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE), solver)
-        if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
-            return found
-        taken = sorted(key for key, variable in self._flow.items() if is_one(variable))
-        chain = tuple(self._arcs.sets[self._arcs.added[arc]] for _, _, arc in taken)
-        times = [float(self._times[arc]) for _, _, arc in taken]
-        return staged(self._model, chain, times, [stage for stage, _, _ in taken], found)
-
-    def _add_stage(self, stage: int) -> None:
-        """Add what can flow in a stage, from where the one before can end."""
-        reached = {0} if not stage else {node[2] for node in self._balance if node[0] == stage}
-        for slot in range(self._slots + 1):
-            for state in sorted(reached):
-                end = self._problem.add_variable(f"end_{stage}_{slot}_{state}", cat="Binary")
-                self._ends[stage, slot, state] = end
-                self._link((stage, slot, state), (stage + 1, 0, state), end)
-            following: set[int] = set()
-            for arc in self._usable if slot < self._slots else ():
-                before, after = int(self._arcs.before[arc]), int(self._arcs.after[arc])
-                if before in reached:
-                    variable = self._problem.add_variable(f"arc_{stage}_{slot}_{arc}", cat="Binary")
-                    self._flow[stage, slot, arc] = variable
-                    self._link((stage, slot, before), (stage, slot + 1, after), variable)
-                    following.add(after)
-            reached = following
-
-    def _link(self, source: Node, target: Node, variable: pulp.LpVariable) -> None:
-        self._balance.setdefault(source, []).append((variable, 1))
-        self._balance.setdefault(target, []).append((variable, -1))
-
-    def _stage_terms(self, stage: int) -> list[tuple[pulp.LpVariable, float]]:
-        """Return the time of a stage: its configurations, and what it sends on unless it is empty."""
-        sends = self._model.sends_ns(members_of(self._arcs.down_sets, len(self._model.shares)))
-        terms = [
-            (variable, self._times[arc] / self._unit_ns)
-            for (one, _, arc), variable in self._flow.items()
-            if one == stage
-        ]
-        terms += [
-            (variable, float(sends[state]) / self._unit_ns)
-            for (one, slot, state), variable in self._ends.items()
-            if one == stage and slot
-        ]
-        return terms
-
-    def _limit_dram(self) -> None:
-        capacity = self._model.design.machine.dram_bytes
-        if not capacity:
-            return
-        arcs = self._arcs
-        kept = arcs.members.astype(float) @ self._model.stage_bytes
-        done = members_of(arcs.down_sets, len(self._model.shares))
-        waiting = self._model.waiting_bytes(done[arcs.before], arcs.members[arcs.added])
-        for stage in range(self._model.degrees.pipeline):
-            inside = [(slot, arc, variable) for (one, slot, arc), variable in self._flow.items() if one == stage]
-            for slot in range(self._slots):
-                terms = [
-                    (variable, float(kept[arcs.added[arc]] + waiting[arc] * (other == slot)) / capacity)
-                    for other, arc, variable in inside
-                ]
-                self._problem += self._pulp.LpAffineExpression(terms) <= 1 + 1e-9

@@ -13,11 +13,10 @@ from itertools import permutations, product
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.inter_chip.splits import are_independent, canonical, largest_share, moved_elements
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network import collective_times as times
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, topology
-from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind, Held, Layout, Partial, Split
+from dfcompile.dfmodel_backend.machine.system import Collective, Link, System
+from dfcompile.dfmodel_backend.workload.graph import ExchangeKind, Held, Layout, Partial, Split
 from dfcompile.errors import InternalError
 
 

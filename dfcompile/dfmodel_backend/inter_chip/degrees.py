@@ -11,8 +11,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Link, Machine
-from dfcompile.dfmodel_backend.machine.system import extents
+from dfcompile.dfmodel_backend.machine.system import Link, Machine, extents
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace

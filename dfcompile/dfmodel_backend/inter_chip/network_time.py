@@ -10,9 +10,9 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network import collective_times as times
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.records import replace
 

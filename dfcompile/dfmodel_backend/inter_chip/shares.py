@@ -18,7 +18,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.workload.exchange import Split
+from dfcompile.dfmodel_backend.workload.graph import Split
 from dfcompile.distinct import distinct
 
 Counted = tuple[tuple[tuple[int, ...], int], ...]  # coordinates of several splits, and how many elements have them

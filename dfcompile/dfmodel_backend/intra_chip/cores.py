@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers
-from dfcompile.dfmodel_backend.machine.machine import Machine
+from dfcompile.dfmodel_backend.machine.system import Machine
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 LARGEST = 2**62

@@ -9,7 +9,7 @@ whole and below 2**53: sums are exact.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,6 +69,27 @@ class Users(Struct, frozen=True, eq=False, dict=True):
         """Return one column per tensor of those of its kernels; where every tensor has one kernel they are that."""
         is_single = len(self.kernels) == len(self.first)
         return columns if is_single else np.asarray(ufunc.reduceat(columns, self.first, axis=1))
+
+
+SETS = 256  # at a time: those near to each other touch few of thousands of tensors
+FEW_CELLS = 2**18  # sets times kernels that are not worth dividing
+
+_Columns = TypeVar("_Columns", "FlowColumns", "HeldColumns")
+_Figure = Callable[[_Columns, Members], Column]
+
+
+def _in_parts(figure: _Figure[_Columns]) -> _Figure[_Columns]:
+    """Let a figure ``[…, set]``, a sum over the tensors that a set touches, be found of few of both at a time."""
+
+    @wraps(figure)
+    def in_parts(columns: _Columns, members: Members) -> Column:
+        if members.size <= FEW_CELLS:
+            return figure(columns, members)
+        parts = (members[first : first + SETS] for first in range(0, len(members), SETS))
+        found = [figure(columns.touched_by(np.asarray(part.any(axis=0))), part) for part in parts]
+        return np.concatenate(found, axis=-1)
+
+    return in_parts
 
 
 class FlowColumns(Struct, frozen=True, eq=False, dict=True):
@@ -145,27 +166,20 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         padded = self._padded(members)
         return np.asarray(padded[:, self.source] & self._needed(padded))
 
-    def streams(self, members: Members) -> tuple[Column, Column]:
-        """Return the bytes that each set reads from DRAM, and those that it writes."""
-        read, written = in_parts(self, members, FlowColumns._streams)
-        return read, written
-
-    def _streams(self, members: Members) -> Column:
+    @_in_parts
+    def streams(self, members: Members) -> Column:
+        """Return the bytes that each set reads from DRAM, and those that it writes, ``[2, set]``."""
         read_in = self._read_in(self._padded(members))
         return np.stack([read_in.astype(float) @ self.size, self.written_out(members).astype(float) @ self.size])
 
+    @_in_parts
     def crossing(self, members: Members) -> Column:
         """Return the bytes at the border of each set."""
-        return in_parts(self, members, FlowColumns._crossing)
-
-    def _crossing(self, members: Members) -> Column:
         return np.asarray((self._read_in(self._padded(members)) | self.written_out(members)).astype(float) @ self.size)
 
+    @_in_parts
     def entering(self, members: Members) -> Column:
         """Return the SRAM of each set for what comes from DRAM: two tiles."""
-        return in_parts(self, members, FlowColumns._entering)
-
-    def _entering(self, members: Members) -> Column:
         padded = self._padded(members)
         return np.asarray((self.readers.largest(padded, self.border) * ~padded[:, self.source]).sum(axis=1))
 
@@ -174,11 +188,9 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
         padded = self._padded(members)
         return np.asarray(self.readers.largest(padded, self.inside) * padded[:, self.source])
 
+    @_in_parts
     def kept(self, members: Members) -> Column:
         """Return the SRAM of each set for what it makes: tiles in flight, and two of what leaves."""
-        return in_parts(self, members, FlowColumns._kept)
-
-    def _kept(self, members: Members) -> Column:
         found: Column = self.taken_inside(members).sum(axis=1)
         return found + self.written_out(members).astype(float) @ (2 * self.written)
 
@@ -216,13 +228,15 @@ class HeldColumns(Struct, frozen=True, eq=False):
         touched = self.users.any(np.append(kernels, values=False)[None, :])[0]
         return HeldColumns(self.users.some(touched), self.moved[touched], self.size[touched])
 
+    @_in_parts
     def loaded(self, members: Members) -> Column:
         """Return the DRAM traffic of each set."""
-        return in_parts(self, members, lambda some, sets: some.inside(sets) @ some.moved)
+        return self.inside(members) @ self.moved
 
+    @_in_parts
     def held(self, members: Members) -> Column:
         """Return the SRAM of each set."""
-        return in_parts(self, members, lambda some, sets: some.inside(sets) @ some.size)
+        return self.inside(members) @ self.size
 
     def first(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by the first kernel of each tensor."""
@@ -234,21 +248,6 @@ class HeldColumns(Struct, frozen=True, eq=False):
         """Return sizes by kernel, of tensors with one kernel."""
         counts = np.array([end - first for first, end in self.users.places], np.int64)
         return self.first(sizes * (counts == 1), kernels)
-
-
-SETS = 256  # at a time: those near to each other touch few of thousands of tensors
-FEW_CELLS = 2**18  # sets times kernels that are not worth dividing
-
-_Columns = TypeVar("_Columns", FlowColumns, HeldColumns)
-
-
-def in_parts(columns: _Columns, members: Members, figure: Callable[[_Columns, Members], Column]) -> Column:
-    """Return a figure ``[…, set]`` that is a sum over the tensors that a set touches, few of both at a time."""
-    if members.size <= FEW_CELLS:
-        return figure(columns, members)
-    parts = (members[first : first + SETS] for first in range(0, len(members), SETS))
-    found = [figure(columns.touched_by(np.asarray(part.any(axis=0))), part) for part in parts]
-    return np.concatenate(found, axis=-1)
 
 
 BLOCK_BYTES = 2**25  # of what is multiplied at a time: sums of whole numbers are the same in parts

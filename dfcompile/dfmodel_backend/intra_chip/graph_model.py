@@ -10,7 +10,7 @@ from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, predecessors_of
-from dfcompile.dfmodel_backend.machine.machine import Machine
+from dfcompile.dfmodel_backend.machine.system import Machine
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, TensorKind
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork

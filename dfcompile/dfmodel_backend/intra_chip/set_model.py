@@ -18,12 +18,12 @@ from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, sums_ove
 from dfcompile.dfmodel_backend.intra_chip.cores import TOO_FEW, CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape
-from dfcompile.dfmodel_backend.machine.machine import Link, Machine
+from dfcompile.dfmodel_backend.machine.system import Machine
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 if TYPE_CHECKING:
-    from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
+    from dfcompile.dfmodel_backend.intra_chip.memory_units import PmuModel
 
 
 class Rules(Struct, frozen=True):
@@ -67,7 +67,6 @@ class SetModel(ABC):
 
     tiles = 1  # that follow one another; those of a graph's configurations only change SRAM
     micro_batch = 1  # inputs whose tensors wait together
-    pipeline_link: Link | None = None  # over which a stage of a pipeline sends
 
     def __init__(
         self, machine: Machine, works: tuple[KernelWork, ...], flows: FlowColumns, held: HeldColumns, rules: Rules
@@ -100,11 +99,6 @@ class SetModel(ABC):
     def pmu(self) -> PmuModel | None:
         """Memory units of the chip, where they are counted: they are the limit then."""
         return None
-
-    @property
-    def stage_bytes(self) -> Column:
-        """What each kernel keeps in the DRAM of its stage of a pipeline."""
-        return np.zeros(len(self.works))
 
     @property
     def tile_key(self) -> bytes | None:

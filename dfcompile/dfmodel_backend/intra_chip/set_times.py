@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import astuple
 
 from dfcompile.dfmodel_backend.columns import Column, Mask, Members, Numbers, members_of
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
+from dfcompile.dfmodel_backend.intra_chip.memory_units import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, SetLimits
 

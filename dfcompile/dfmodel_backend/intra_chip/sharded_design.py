@@ -12,10 +12,10 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batch
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, ExchangeNs, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
+from dfcompile.dfmodel_backend.intra_chip.memory_units import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape, shape_of
-from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
+from dfcompile.dfmodel_backend.machine.system import Collective, Machine
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, Execution, WorkloadKind
 from dfcompile.records import replace
 
@@ -68,7 +68,6 @@ class DesignModel(SetModel):
         self.degrees = degrees_of(design)
         self.micro_batches = micro_batches(design, self.degrees)
         self.micro_batch = max(1, design.execution.batch.micro_batch)
-        self.pipeline_link = self.degrees.pipeline_link
         self.network = NetworkTime(design, self.degrees, compatibility)
         count, execution = float(self.micro_batches), design.execution
         if like is None:
@@ -288,7 +287,7 @@ class DesignModel(SetModel):
 
     def sends_ns(self, down_sets: Members) -> Column:
         """Return the time in which a stage that ends with each down-set, ``[set, kernel]``, hands on what is read."""
-        link = self.pipeline_link
+        link = self.degrees.pipeline_link
         if link is None or not self.edges:
             return np.zeros(len(down_sets))
         made, read = down_sets[:, self.flows.source], down_sets[:, self.flows.readers.kernels]

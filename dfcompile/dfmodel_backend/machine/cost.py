@@ -3,10 +3,9 @@
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link, Machine
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.topologies import network_cost_usd, network_power_w
-from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.machine.system import Collective, Link, Machine, System
 
 PER_GIGA = 1e9
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from dfcompile.dfmodel_backend.machine.machine import Machine
-from dfcompile.dfmodel_backend.machine.system import Amount, System
+from dfcompile.dfmodel_backend.machine.system import Amount, Machine, System
 
 
 class _Range(NamedTuple):

@@ -15,7 +15,6 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.machine.machine import Count, Dimension, Network, NotNegative, Positive
 from dfcompile.dfmodel_backend.machine.named_systems import OWN_FOLDER, NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
@@ -24,8 +23,13 @@ from dfcompile.dfmodel_backend.machine.system import (
     UNLIMITED_GB_PER_S,
     Accelerator,
     Amount,
+    Count,
+    Dimension,
     Dram,
+    Network,
+    NotNegative,
     OnChipStreams,
+    Positive,
     System,
 )
 from dfcompile.errors import UserError, nearest

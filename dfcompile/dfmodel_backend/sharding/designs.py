@@ -1,22 +1,149 @@
-"""Sharding: which dimension of each kernel is split over the chips of a tensor parallel group [ko24, section 3]."""
+"""Sharding: which dimension of each kernel is split over the chips of a tensor parallel group [ko24, section 3].
+
+Exact: labels of least cost, by eliminating one kernel after the other [dechter99], which is fast on narrow graphs.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip import shares
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.milp import MilpOptions
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.dfmodel_backend.options import ShardingObjective
-from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Levels, least_labels
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
+
+Levels: TypeAlias = tuple[int, ...]  # not negative; the first that differs counts
+Labels: TypeAlias = dict[int, Dim]
+Array = npt.NDArray[np.int64]  # or of Python's integers, where those are too small
+
+MOST_ENTRIES = 2**20  # of a table; of all published designs the largest has 12
+
+
+class Labelling(Struct, frozen=True):
+    """What labels cost; costs are exact, so that every solver finds the same.
+
+    Attributes:
+        labels: that each node may have, at least one.
+        alone: costs of a node's label; what is not listed costs nothing.
+        between: costs of the labels of two nodes, of all edges between them.
+        levels: of a cost.
+    """
+
+    labels: Mapping[int, tuple[Dim, ...]]
+    alone: Mapping[tuple[int, Dim], Levels]
+    between: Mapping[tuple[int, int], Mapping[tuple[Dim, Dim], Levels]]
+    levels: int
+
+    @property
+    def nothing(self) -> Levels:
+        """A cost of nothing."""
+        return (0,) * self.levels
+
+    def cost(self, labels: Mapping[int, Dim]) -> Levels:
+        """Return what a labelling costs."""
+        found = [self.alone.get(node, self.nothing) for node in labels.items()]
+        found += [costs.get((labels[one], labels[two]), self.nothing) for (one, two), costs in self.between.items()]
+        return tuple(map(sum, zip(self.nothing, *found, strict=True)))
+
+
+class _Factor(Struct, frozen=True):
+    """What the labels of some nodes cost; an axis each."""
+
+    nodes: tuple[int, ...]
+    costs: Array
+
+    def over(self, nodes: tuple[int, ...]) -> Array:
+        """Return the costs with an axis for each of more nodes."""
+        order = sorted(range(len(self.nodes)), key=lambda axis: nodes.index(self.nodes[axis]))
+        shape = {self.nodes[axis]: self.costs.shape[axis] for axis in order}
+        return self.costs.transpose(order).reshape([shape.get(node, 1) for node in nodes])
+
+
+def least_labels(problem: Labelling) -> Labels:
+    """Return the labels of least cost.
+
+    Among equal costs the labels that are listed first are taken, of the node that is eliminated last before others.
+
+    Raises:
+        UserError: the graph is too wide: a table would have too many entries.
+    """
+    factors = _factors(problem)
+    open_nodes = [node for node, labels in problem.labels.items() if len(labels) > 1]
+    decisions: list[tuple[int, tuple[int, ...], Array]] = []
+    while open_nodes:
+        around = {node: _neighbours(node, factors) for node in open_nodes}
+        sizes = {node: prod(len(problem.labels[one]) for one in (node, *around[node])) for node in open_nodes}
+        node = min(open_nodes, key=lambda one: sizes[one])
+        if sizes[node] > MOST_ENTRIES:
+            raise UserError(
+                f"sharding: a table of {sizes[node]:,} entries against at most {MOST_ENTRIES:,}: the graph is too wide "
+                "(pins of shardings make it narrower)"
+            )
+        nodes = (*around[node], node)
+        joined = sum((one.over(nodes) for one in factors if node in one.nodes), start=np.zeros((1,) * len(nodes), int))
+        joined = np.broadcast_to(joined, [len(problem.labels[one]) for one in nodes])
+        decisions.append((node, around[node], joined.argmin(axis=-1)))
+        factors = [one for one in factors if node not in one.nodes]
+        if around[node]:
+            factors.append(_Factor(around[node], joined.min(axis=-1)))
+        open_nodes.remove(node)
+    chosen = dict.fromkeys(problem.labels, 0)
+    for node, nodes, best in reversed(decisions):
+        chosen[node] = int(best[tuple(chosen[one] for one in nodes)])
+    return {node: labels[chosen[node]] for node, labels in problem.labels.items()}
+
+
+def _neighbours(node: int, factors: Sequence[_Factor]) -> tuple[int, ...]:
+    found = dict.fromkeys(one for factor in factors if node in factor.nodes for one in factor.nodes)
+    return tuple(one for one in found if one != node)
+
+
+def _factors(problem: Labelling) -> list[_Factor]:
+    """Return a factor per node and pair of nodes that have a choice; what has none is part of what it is beside."""
+    units, kind = _packing(problem)
+
+    def number(cost: Levels) -> int:
+        return sum(unit * level for unit, level in zip(units, cost, strict=True))
+
+    alone: dict[int, Array] = {
+        node: np.array([number(problem.alone.get((node, label), problem.nothing)) for label in labels], kind)
+        for node, labels in problem.labels.items()
+    }
+    pairs = []
+    for (first, second), costs in problem.between.items():
+        rows, columns = problem.labels[first], problem.labels[second]
+        table: Array = np.array(
+            [[number(costs.get((row, column), problem.nothing)) for column in columns] for row in rows], kind
+        )
+        if len(rows) == 1:
+            alone[second] = alone[second] + table[0]
+        elif len(columns) == 1:
+            alone[first] = alone[first] + table[:, 0]
+        else:
+            pairs.append(_Factor((first, second), table))
+    return [_Factor((node,), costs) for node, costs in alone.items() if len(costs) > 1] + pairs
+
+
+def _packing(problem: Labelling) -> tuple[Levels, type]:
+    """Return the units of the levels of a cost in one number, which adds up and compares as they do, and its type."""
+    costs = [*problem.alone.values(), *(cost for pairs in problem.between.values() for cost in pairs.values())]
+    most = [1 + sum(cost[level] for cost in costs) for level in range(problem.levels)]
+    units = [1]
+    for size in reversed(most[1:]):
+        units.append(units[-1] * size)
+    return tuple(reversed(units)), np.int64 if units[-1] * most[0] < 2**62 else np.object_
+
 
 NOTHING = (0, 0, 0, 0)  # bytes or time, output that is (not) split, bytes of conversions, rank of the dimension
 
@@ -42,7 +169,6 @@ class SplitTimes(Struct, frozen=True):
 
 def shard(
     design: Design,
-    options: MilpOptions,
     pinned: Mapping[int, Dim] | None = None,
     times: SplitTimes | None = None,
     compatibility: Compatibility = RIGHT,
@@ -52,15 +178,15 @@ def shard(
     A kernel that is split along k all-reduces its output, one that reduces along its split dimension its statistics; an
     edge whose ends disagree on the layout converts it. Ties
     go to splitting as many bytes of output as possible, then to an all-reduce in a kernel before a conversion behind
-    it, then to rows before columns, so that every solver gives the same sharding. Of the original they go to splitting
+    it, then to rows before columns. Of the original they go to splitting
     as little as possible instead.
 
     Raises:
         InfeasibleError: the pinned shardings contradict what a kernel allows.
-        UserError: the graph is so wide that it takes integer programs, and their solver proves no optimum.
+        UserError: the graph is too wide.
     """
     problem = _ShardingProblem(design, pinned or {}, times, compatibility)
-    sharding = least_labels(problem.labelling, options)
+    sharding = least_labels(problem.labelling)
     return InterChip(sharding, problem.moved_bytes(sharding))
 
 
@@ -153,7 +279,7 @@ def allowed_dims(kernel: DesignKernel) -> tuple[Dim, ...]:
 
 
 def candidate_shardings(
-    design: Design, objective: ShardingObjective, compatibility: Compatibility, options: MilpOptions
+    design: Design, objective: ShardingObjective, compatibility: Compatibility
 ) -> tuple[InterChip, ...]:
     """Return the shardings to try, that of fewest bytes first; one alone if that is what is asked for.
 
@@ -168,14 +294,12 @@ def candidate_shardings(
     if not design.shards_kernels:
         return (InterChip({kernel.id: kernel.pinned_sharding or Dim.NONE for kernel in design.kernels}, 0.0),)
     pinned = {kernel.id: kernel.pinned_sharding for kernel in design.kernels if kernel.pinned_sharding is not None}
-    found = [shard(design, options, pinned, None, compatibility)]
+    found = [shard(design, pinned, None, compatibility)]
     if objective is ShardingObjective.TIME:
         # In micro-batches of one input, so that degrees and network alone tell shardings apart.
         batch = replace(design.execution.batch, micro_batch=1)
         model = DesignModel(replace(design, execution=replace(design.execution, batch=batch)), {}, 1, compatibility)
-        found += [
-            shard(design, options, pinned, split_times(model, memory=memory), compatibility) for memory in (False, True)
-        ]
+        found += [shard(design, pinned, split_times(model, memory=memory), compatibility) for memory in (False, True)]
     return tuple({tuple(one.sharding.items()): one for one in reversed(found)}.values())[::-1]
 
 

@@ -14,8 +14,16 @@ from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, LoopKind, LoopPar
 from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, Step, TensorGroup, Way, share_elements
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.workload.exchange import Exchange, Held, Layout, Partial, Split
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
+from dfcompile.dfmodel_backend.workload.graph import (
+    DataflowGraph,
+    Exchange,
+    Held,
+    Layout,
+    Partial,
+    Split,
+    Tensor,
+    TensorKind,
+)
 from dfcompile.records import replace
 
 Choice = tuple[int, ...]  # per dimension of the network the number of the loop that is split along it, or WHOLE

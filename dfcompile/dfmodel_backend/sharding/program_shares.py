@@ -8,9 +8,8 @@ from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.kernel import OWN, KernelShare, ProgramShare
 from dfcompile.dfmodel_backend.inter_chip.conversions import share_elements
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, choices_of, layout_in_words, layout_of, loops_left
-from dfcompile.dfmodel_backend.workload.exchange import Layout
 from dfcompile.dfmodel_backend.workload.from_canonical import makers_of
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Layout
 
 
 class ChipShare(Struct, frozen=True):

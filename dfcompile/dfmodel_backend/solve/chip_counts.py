@@ -18,8 +18,7 @@ from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions, Ti
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import TIE, Found, ShardingSearch
-from dfcompile.dfmodel_backend.workload.exchange import Exchange
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Exchange
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
 from dfcompile.records import replace

@@ -9,10 +9,8 @@ from msgspec import Struct
 from dfcompile.dfmodel_backend.assumption import gap_above
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
-from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, degrees_of, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, never_fits_dram
-from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.relax import infeasible_shardings
 from dfcompile.dfmodel_backend.sharding.designs import InterChip, candidate_shardings
@@ -223,6 +221,5 @@ class _Search:
             links = design.machine.links if design.machine.domain_chips else ()
             key = (degrees_of(design).tensor, *(link.chips for link in links))
         if key not in self._shardings:
-            milp = MilpOptions(find_solver(self._options.solver).program or MilpSolver.CBC)
-            self._shardings[key] = candidate_shardings(design, objective, self._compatibility, milp)
+            self._shardings[key] = candidate_shardings(design, objective, self._compatibility)
         return self._shardings[key]

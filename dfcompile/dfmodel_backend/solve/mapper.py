@@ -26,7 +26,7 @@ def map_graph(
 
     Of equally fast ones they are those with the fewest DRAM bytes, then the fewest. Budgets count work, never time. If
     down-sets or pairs of them are too many, they are the best along a few topological orders; if an integer program is
-    too large, or stops at its limit of nodes or time without a solution, another one is taken.
+    too large, or stops at its limit of nodes without a solution, another one is taken.
 
     Args:
         graph: to map.

@@ -5,9 +5,9 @@ from enum import StrEnum, unique
 from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Machine
+from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Machine
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.workload.topological_order import topological_numbers
+from dfcompile.dfmodel_backend.workload.graph import topological_numbers
 
 
 @unique

@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from dfcompile.io_bounds.curve import Curve, check_words, front, least
-from dfcompile.io_bounds.tilings import Rules, tile_sizes, trips_of
+from dfcompile.io_bounds.curve import Curve, Rules, check_words, front, least, tile_sizes, trips_of
 
 
 class Attention(Struct, frozen=True):

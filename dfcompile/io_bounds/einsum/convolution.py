@@ -8,12 +8,24 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.io_bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least
+from dfcompile.io_bounds.curve import (
+    Curve,
+    Halo,
+    Int64,
+    Rules,
+    Tiles,
+    check_words,
+    constant,
+    front,
+    front_numbers,
+    least,
+    tile_sizes,
+    trips_of,
+)
 from dfcompile.io_bounds.einsum.plain import MOST_TILINGS, PlainEinsum, gemm
 from dfcompile.io_bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.io_bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
 from dfcompile.io_bounds.proved import Contracted
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles, tile_sizes, trips_of
 
 EVERY: frozenset[Kept] = frozenset({"W", "I", "O"})
 _AT_ONCE = 2**18  # tilings: what is computed of them fits a cache

@@ -7,9 +7,18 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.io_bounds.curve import Curve, Int64, check_words, front, front_numbers, least
+from dfcompile.io_bounds.curve import (
+    Curve,
+    Int64,
+    Rules,
+    check_words,
+    front,
+    front_numbers,
+    least,
+    tile_sizes,
+    trips_of,
+)
 from dfcompile.io_bounds.proved import Contracted
-from dfcompile.io_bounds.tilings import Rules, tile_sizes, trips_of
 
 MOST_TILINGS = 30_000_000  # of one loop order; some seconds
 

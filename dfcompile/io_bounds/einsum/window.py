@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from dfcompile.distinct import distinct
 from dfcompile.errors import UserError
-from dfcompile.io_bounds.curve import Int64
-from dfcompile.io_bounds.tilings import Tiles, tile_sizes, trips_of
+from dfcompile.io_bounds.curve import Int64, Tiles, tile_sizes, trips_of
 
 MOST_PAIRS = 20_000  # of tiles of an axis: some seconds
 

@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.io_bounds.curve import Int64
+from dfcompile.io_bounds.curve import Halo, Int64, trips_of
 from dfcompile.io_bounds.einsum.window import STAYS, AxisTables, Role, Roles, WindowAxis
-from dfcompile.io_bounds.tilings import Halo, trips_of
 
 Kept = Literal["W", "O", "I"]  # the tensor whose tile stays over the innermost loop
 Loop = tuple[int, int]  # axis, and 0 of its outputs, 1 of its taps

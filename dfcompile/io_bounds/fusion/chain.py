@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.io_bounds.curve import Curve, Int64, check_words, front, least, total
-from dfcompile.io_bounds.tilings import Rules, tile_sizes, trips_of
+from dfcompile.io_bounds.curve import Curve, Int64, Rules, check_words, front, least, tile_sizes, total, trips_of
 
 
 @unique

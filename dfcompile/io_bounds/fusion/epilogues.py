@@ -5,10 +5,9 @@ from math import gcd
 
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.errors import InfeasibleError
-from dfcompile.io_bounds.einsum.rows import Rows
+from dfcompile.io_bounds.curve import Rules
 from dfcompile.io_bounds.fusion.residency import MOST_STATES, ResidencyPlan, least_residency
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
-from dfcompile.io_bounds.tilings import Rules
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Rows
 from dfcompile.records import replace
 
 

@@ -4,8 +4,7 @@ from msgspec import Struct
 
 from dfcompile.io_bounds.einsum.convolution import Convolution
 from dfcompile.io_bounds.einsum.plain import PlainEinsum
-from dfcompile.io_bounds.einsum.rows import Rows
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Rows
 from dfcompile.io_bounds.proved import Passing, least_passing
 
 _DEPTHS = (0, 1, 2, 4)  # operators before an operand that a proof looks at; each is a proof of its own

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.errors import InfeasibleError
+from dfcompile.io_bounds.curve import Rules
 from dfcompile.io_bounds.operators import BoundedModel
-from dfcompile.io_bounds.tilings import Rules
 
 MOST_STATES = 4_000  # of as many operators that are done; above, fewer are looked at, and the result says so
 

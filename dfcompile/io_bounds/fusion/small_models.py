@@ -5,13 +5,10 @@ from enum import StrEnum, unique
 from itertools import pairwise
 
 from dfcompile.canonical_dag import TensorRole
-from dfcompile.io_bounds.curve import Curve, total
+from dfcompile.io_bounds.curve import Curve, Rules, total
 from dfcompile.io_bounds.einsum.attention import Attention, attention_curve
 from dfcompile.io_bounds.einsum.plain import gemm
-from dfcompile.io_bounds.einsum.rows import Rows
-from dfcompile.io_bounds.operand import Operand
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor
-from dfcompile.io_bounds.tilings import Rules
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Rows
 
 
 @unique

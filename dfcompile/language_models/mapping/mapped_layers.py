@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend import Amount, Assumption, ChipCounts, DataflowGraph, Mapping, TensorKind, load_system
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
-from dfcompile.dfmodel_backend.machine.system import Accelerator, Dram, System
+from dfcompile.dfmodel_backend.machine.system import Accelerator, Dimension, Dram, Network, System
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted

@@ -263,8 +263,8 @@ class Collectives:
 
 @lru_cache(maxsize=1024)
 def _reduce_s_per_byte(links: Group) -> float:
-    from dfcompile.dfmodel_backend.machine.machine import Link
     from dfcompile.dfmodel_backend.machine.network.collective_times import everywhere_ns_per_byte
+    from dfcompile.dfmodel_backend.machine.system import Link
 
     groups = [Link(link.kind, link.chips, link.bytes_per_s * 1e-9, "TP", 0.0) for link in links]
     return everywhere_ns_per_byte(groups, separate_phases=True) * 1e-9

@@ -244,9 +244,9 @@ def least_bytes(product: Product, capacity_bytes: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _least_words(m: int, k: int, n: int, size: int) -> int:
+    from dfcompile.io_bounds.curve import Rules
     from dfcompile.io_bounds.einsum.plain import gemm, plain_curve
     from dfcompile.io_bounds.proved import Contracted, proved_words
-    from dfcompile.io_bounds.tilings import Rules
 
     macs, moved = m * k * n, m * k + k * n + m * n
     if size < 1:

@@ -5,11 +5,11 @@ from typing import assert_never
 
 from dfcompile.dfmodel_backend.evaluate.designs import design_kernel_figures
 from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import INTERVALS
+from dfcompile.dfmodel_backend.fusion.solvers.built_in import INTERVALS
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.plausibility import implausible_machine
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.dfmodel_backend.placement import Cell, PlacedConfiguration, PlacedTensor, Role
 from dfcompile.dfmodel_backend.solve.corrections import Correction
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution

@@ -7,7 +7,7 @@ from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, arcs_of
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.options import MOST_DOWN_SETS, Overlap
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.records import replace

@@ -5,7 +5,7 @@ import random
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.records import replace

@@ -8,8 +8,8 @@ import pytest
 from dfcompile.dfmodel_backend.check.placement import check_placements, check_units_placed
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.machine.machine import Collective, LaneStage, Link, Placement, PmuGrid
+from dfcompile.dfmodel_backend.intra_chip.memory_units import Allocation
+from dfcompile.dfmodel_backend.machine.system import Collective, LaneStage, Link, Placement, PmuGrid
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.placement import (
     Border,

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.api.bound_traffic import bounds_of
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
+from dfcompile.io_bounds.curve import Halo, Rules, Tiles
 from dfcompile.options.commands import BoundsOptions
 from dfcompile.records import replace
 from dfcompile.report.traffic_bounds import BoundRow

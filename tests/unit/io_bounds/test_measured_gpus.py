@@ -1,8 +1,8 @@
 """Traffic that was measured on GPUs [huang24 Fig. 24a]: a product of 4,096 cubed in fp32, by size of the L2 cache."""
 
+from dfcompile.io_bounds.curve import Rules
 from dfcompile.io_bounds.einsum.plain import gemm, plain_curve
 from dfcompile.io_bounds.proved import proved_words
-from dfcompile.io_bounds.tilings import Rules
 
 MIB, GIB, WORD = 2**20, 2**30, 4
 MEASURED = (  # L2, and bytes of DRAM traffic on SIMT and on tensor cores

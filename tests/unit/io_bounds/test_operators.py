@@ -4,13 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.io_bounds.curve import front, least, total
+from dfcompile.io_bounds.curve import Rules, front, least, total
 from dfcompile.io_bounds.einsum.attention import Attention, attention_curve
 from dfcompile.io_bounds.einsum.plain import gemm
-from dfcompile.io_bounds.einsum.rows import Rows
-from dfcompile.io_bounds.operand import Operand
-from dfcompile.io_bounds.operators import BoundedOperator
-from dfcompile.io_bounds.tilings import Rules
+from dfcompile.io_bounds.operators import BoundedOperator, Operand, Rows
 from tests.examples import examples
 from tests.unit.io_bounds.walks import front as front_of
 

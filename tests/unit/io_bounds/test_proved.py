@@ -5,11 +5,11 @@ from math import isqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.io_bounds.curve import Halo, Rules, Tiles
 from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.io_bounds.einsum.plain import gemm, plain_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.proved import Contracted, cube_root, proved_words
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
 from tests.examples import examples
 from tests.unit.io_bounds.published_curves import crossed_product
 

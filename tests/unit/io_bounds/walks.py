@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
 
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
+from dfcompile.io_bounds.curve import Halo, Rules, Tiles
 
 Ranges = Sequence[range]  # of each rank in a tile
 

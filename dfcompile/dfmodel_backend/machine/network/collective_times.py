@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from typing import Literal, assert_never
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
-from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
-from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
-from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
+from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING, SWITCH
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, dimension_kinds
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.errors import UserError
 
 Reduction = Literal[Collective.ALL_REDUCE, Collective.ALL_REDUCE_PERIODIC]

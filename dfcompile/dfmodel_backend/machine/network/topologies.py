@@ -8,10 +8,9 @@ from functools import cache
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Network
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
-from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
-from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
+from dfcompile.dfmodel_backend.machine.network.dimensions import RING, SWITCH
+from dfcompile.dfmodel_backend.machine.system import Network
 from dfcompile.errors import UserError
 from dfcompile.plugins import Collected, PluginKind, is_own, missing
 

@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.search import possible_arcs
-from dfcompile.dfmodel_backend.fusion.solvers.integer_programs import fuse_by_arc_flow
+from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Rank
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
@@ -64,7 +64,7 @@ def test_arc_flow_over_replayed_sets_gives_the_time_that_the_search_gives(dag: C
     time, dram = np.array(costs, float).reshape(-1, 2).T
 
     chain, outcome = fuse_by_arc_flow(
-        arcs, PathCosts(time, dram), np.isfinite(time), shape, MilpOptions(MilpSolver.CBC, 60.0), attained
+        arcs, PathCosts(time, dram), np.isfinite(time), shape, MilpOptions(MilpSolver.CBC), attained
     )
 
     assert outcome is Outcome.OPTIMAL

@@ -16,7 +16,7 @@ from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.machine.system import Amount
-from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
+from dfcompile.dfmodel_backend.workload.graph import ExchangeKind
 from dfcompile.errors import InfeasibleError
 from dfcompile.options import Timing
 from dfcompile.records import replace

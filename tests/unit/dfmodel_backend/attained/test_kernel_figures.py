@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_syst
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.cost import Roofs, roofs_of
-from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
+from dfcompile.dfmodel_backend.machine.system import Collective, Dimension, Network
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked

@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.check.placement import check_placements
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.machine.machine import Collective, Placement
+from dfcompile.dfmodel_backend.machine.system import Collective, Placement
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.placement import Cell, PlacedConfiguration, place_design
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design

@@ -9,7 +9,7 @@ from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, share_graph
-from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
+from dfcompile.dfmodel_backend.workload.graph import ExchangeKind
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from tests.unit.dfmodel_backend.graphs import elementwise, figure_of, floats, split_gemm, with_figure

@@ -16,7 +16,7 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibili
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design

@@ -26,6 +26,7 @@ def test_fields_are_read_as_32_bit() -> None:
         ("dram_bw:", "dram_band:", r"x.txt:\d+: unknown field 'dram_band' of Memory \(did you mean 'dram_bw'\?\)"),
         ("dram_bw: 300.0", "dram_bw: fast", r"x.txt:\d+: couldn't parse float: fast"),
         ("dram_bw: 300.0", "", "field 'system.memory.dram_bw': found 0.0 against a positive number"),
+        ("dram_bw: 300.0", "dram_bw: 300.0 second_dram_bw: 9", "memory.second_dram_bw': found 9 against none"),
         ("core: 1280", "core: -1", "field 'system.accelerator.core': found -1 against at least 0"),
         ("overlap: PERFECT_OVERLAP", "", "field 'execution.overlap' is unset"),
         ("word: 2", "", "field 'execution.word': found 0 against at least 1 byte"),

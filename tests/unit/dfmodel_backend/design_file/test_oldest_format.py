@@ -9,13 +9,12 @@ from dfcompile.cli.main import main
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
-from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import llm_training
+from dfcompile.generators.language_model_workloads import llm_training
+from dfcompile.generators.workload_kernels import design_text
 from tests.locations import DESIGNS
 
 WAFER = DESIGNS / "infeasible" / "wse2_13B_seq51200.txt"
@@ -58,7 +57,7 @@ def test_its_kernels_are_those_of_todays_generator_but_for_gradients_of_weights(
 
 
 def test_its_sharding_moves_the_logged_bytes() -> None:
-    found = shard(parse_design(TEXT, "x.txt"), MilpOptions(MilpSolver.CBC), compatibility=ORIGINAL)
+    found = shard(parse_design(TEXT, "x.txt"), compatibility=ORIGINAL)
 
     assert found.communication_bytes == pytest.approx(2097152000.0)
 

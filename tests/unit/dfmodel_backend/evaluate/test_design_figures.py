@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.records import replace
 from tests.examples import examples

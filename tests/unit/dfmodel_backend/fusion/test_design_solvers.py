@@ -77,7 +77,7 @@ def test_shortest_path_and_integer_programs_equal_brute_force(data: st.DataObjec
     model = random_model(data)
     expected = brute_force_ns(model)
 
-    for solver in ("dp", "highs", "assignment-highs"):
+    for solver in ("dp", "highs"):
         assert solved_ns(model, solver) == pytest.approx(expected, rel=RELATIVE), solver
 
 
@@ -87,15 +87,14 @@ def test_cbc_agrees(data: st.DataObject) -> None:
     model = random_model(data)
     expected = solved_ns(model, "dp")
 
-    for solver in ("cbc", "assignment-cbc"):
-        assert solved_ns(model, solver) == pytest.approx(expected, rel=RELATIVE), solver
+    assert solved_ns(model, "cbc") == pytest.approx(expected, rel=RELATIVE)
 
 
 @examples(10)
 @given(designs())
-def test_assignments_are_proved(design: Design) -> None:
+def test_integer_programs_are_proved(design: Design) -> None:
     """Where some tile count has no configurations, its integer program proves that there are none."""
-    for solver in ("assignment-cbc", "assignment-highs"):
+    for solver in ("cbc", "highs"):
         try:
             found = solve_design(design, DesignOptions(solver=solver))
         except InfeasibleError:

@@ -27,7 +27,7 @@ from dfcompile.errors import InfeasibleError
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, evaluate_mapping, graphs, machine, machines, tensor
 
-EXACT = ("dp", "cbc", "highs", "assignment-cbc", "assignment-highs")
+EXACT = ("dp", "cbc", "highs")
 
 
 def brute_force_time_s(graph: DataflowGraph, system: System, options: MappingOptions) -> float | None:
@@ -71,7 +71,7 @@ def checked_time_s(graph: DataflowGraph, system: System, options: MappingOptions
     utilization=st.sampled_from([0.0, 0.7]),
     configurations=st.integers(0, 3),
 )
-def test_shortest_path_arc_flow_assignment_and_brute_force_agree(
+def test_shortest_path_arc_flow_and_brute_force_agree(
     graph: DataflowGraph, system: System, overlap: Overlap, utilization: float, configurations: int
 ) -> None:
     def options(solver: str) -> MappingOptions:
@@ -150,14 +150,13 @@ def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: str) -> None:
     assert config.dram_read_bytes == 4 * 400 + 400
 
 
-@pytest.mark.parametrize(("solver", "program"), [("cbc", "integer_programs"), ("assignment-cbc", "assignment")])
 def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest_path(
-    solver: str, program: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(f"dfcompile.dfmodel_backend.fusion.solvers.{program}.solve", lambda *_: Outcome.NOTHING)
+    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.solvers.arc_flow.solve", lambda *_: Outcome.NOTHING)
     graph = chain()
 
-    mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver=solver, time_limit_s=1.0))
+    mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver="cbc"))
 
     check_mapping(graph, machine(sram_bytes=80), mapping)
     assert mapping.solver == "dp"
@@ -165,7 +164,7 @@ def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest
     assert mapping.optimal
 
 
-@pytest.mark.parametrize("solver", ["assignment-cbc", "assignment-highs"])
+@pytest.mark.parametrize("solver", ["cbc", "highs"])
 def test_a_program_at_its_limit_of_nodes_says_no_more_than_is_proved(solver: str) -> None:
     kernels = tuple(elementwise(f"k{number}", 5 + number * 3) for number in range(6))
     graph = DataflowGraph.of("independent", kernels, ())

@@ -15,14 +15,14 @@ from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Link
+from dfcompile.dfmodel_backend.machine.system import Link
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import llm_forward
+from dfcompile.generators.language_model_workloads import llm_forward
+from dfcompile.generators.workload_kernels import design_text
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
@@ -88,7 +88,7 @@ def test_stages_equal_brute_force(design: Design, tiles: int) -> None:
     model = DesignModel(design, {}, tiles, RIGHT)
     expected = slowest_by_brute_force(model, 2, 2)
 
-    for solver in ("dp", "highs", "assignment-highs"):
+    for solver in ("dp", "highs"):
         fusion = DesignFusion(design, DesignOptions(solver=solver))
         found = fusion.fuse(model)
 
@@ -107,12 +107,11 @@ def test_stages_by_cbc(design: Design) -> None:
     model = DesignModel(design, {}, 2, RIGHT)
     expected = DesignFusion(design, DesignOptions()).fuse(model)
 
-    for solver in ("cbc", "assignment-cbc"):
-        found = DesignFusion(design, DesignOptions(solver=solver)).fuse(model)
+    found = DesignFusion(design, DesignOptions(solver="cbc")).fuse(model)
 
-        assert (found is None) == (expected is None)
-        if found is not None and expected is not None:
-            assert found.time_ns == pytest.approx(expected.time_ns, rel=1e-6), solver
+    assert (found is None) == (expected is None)
+    if found is not None and expected is not None:
+        assert found.time_ns == pytest.approx(expected.time_ns, rel=1e-6)
 
 
 def test_the_dram_named_for_stages_is_enough() -> None:
@@ -126,20 +125,14 @@ def test_the_dram_named_for_stages_is_enough() -> None:
     solve_design(parse_design(graph + little.replace("1099511600000.0", enough), "x.txt"), DesignOptions())
 
 
-@pytest.mark.parametrize(
-    ("solver", "program"),
-    [("cbc", "fusion.pipelines"), ("assignment-cbc", "fusion.solvers.assignment")],
-)
-def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(
-    solver: str, program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(f"dfcompile.dfmodel_backend.{program}.solve", lambda *_: Outcome.NOTHING)
+def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.solvers.arc_flow.solve", lambda *_: Outcome.NOTHING)
     graph = llm_forward(hidden=64, seq=32, num_head=4, head_dim=16, word=2, layers=2)
     design = parse_design(design_text(graph) + MACHINE, "x.txt")
     few = tuple(edge for edge in design.edges if max(edge.source, edge.target) <= FIRST_KERNELS)
     design = replace(design, kernels=design.kernels[:FIRST_KERNELS], edges=few)
     model = DesignModel(design, {}, 1, RIGHT)
-    fusion = DesignFusion(design, DesignOptions(solver=solver, time_limit_s=1.0))
+    fusion = DesignFusion(design, DesignOptions(solver="cbc"))
 
     found, best = fusion.fuse(model), DesignFusion(design, DesignOptions()).fuse(model)
 

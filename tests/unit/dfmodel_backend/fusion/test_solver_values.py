@@ -12,8 +12,8 @@ from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import SOLVERS, FusionSolver, fusion_solver
+from dfcompile.dfmodel_backend.fusion.solvers.built_in import DP, INTERVALS
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
@@ -39,14 +39,12 @@ def solver_of(function: Callable[[FusionProblem], Chain | None], *, is_exact: bo
 
 
 def test_all_solvers_are_found_and_listed() -> None:
-    assert list(fusion_solvers().by_name) == [
-        "assignment-cbc", "assignment-highs", "cbc", "dp", "highs", "intervals",
-    ]  # fmt: skip
-    assert SOLVERS.listed().plugins[3] == ("dp", "dfcompile.dfmodel_backend.fusion.solvers.shortest_path")
+    assert list(fusion_solvers().by_name) == ["cbc", "dp", "highs", "intervals"]
+    assert SOLVERS.listed().plugins[1] == ("dp", "dfcompile.dfmodel_backend.fusion.solvers.built_in")
     assert {solver.name for solver in fusion_solvers().by_name.values() if not solver.is_exact} == {"intervals"}
 
 
-@pytest.mark.parametrize(("name", "graphs"), [("dp", 40), ("highs", 8), ("assignment-highs", 3), ("intervals", 40)])
+@pytest.mark.parametrize(("name", "graphs"), [("dp", 40), ("highs", 8), ("intervals", 40)])
 def test_ours_keep_the_laws_of_solvers(name: str, graphs: int) -> None:
     check_solver(fusion_solvers().by_name[name], graphs=graphs)
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, Overlap, System, TensorKind
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
-from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
 from dfcompile.dfmodel_backend.machine.network.collective_times import exchange_ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
+from dfcompile.dfmodel_backend.machine.system import Collective, Dimension, Network
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, share_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import Found, ShardingSearch
 from dfcompile.errors import InfeasibleError, UserError

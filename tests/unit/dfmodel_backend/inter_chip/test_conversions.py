@@ -5,8 +5,8 @@ import pytest
 from dfcompile.canonical_dag import LoopKind
 from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, TensorGroup, Way
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
-from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind, Layout, Partial, Split
+from dfcompile.dfmodel_backend.machine.system import Collective
+from dfcompile.dfmodel_backend.workload.graph import ExchangeKind, Layout, Partial, Split
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import GB_PER_S, networked
 
 ROWS, COLUMNS = 64, 32

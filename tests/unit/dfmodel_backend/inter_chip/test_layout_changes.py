@@ -7,7 +7,7 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim

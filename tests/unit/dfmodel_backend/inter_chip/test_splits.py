@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.inter_chip.splits import (
     moved_elements,
     split_of,
 )
-from dfcompile.dfmodel_backend.workload.exchange import Split
+from dfcompile.dfmodel_backend.workload.graph import Split
 from tests.examples import examples
 
 SIZES = (24, 30, 36, 48, 60, 64, 72)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table
-from dfcompile.dfmodel_backend.machine.machine import Machine
+from dfcompile.dfmodel_backend.machine.system import Machine
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace
 from tests.examples import examples

@@ -5,7 +5,7 @@ import pytest
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.records import replace
 from tests.unit.dfmodel_backend.designs import TEMPLATE

@@ -7,11 +7,10 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibili
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.workload.design import Design
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import FROM_CACHES, llm_decode
+from dfcompile.generators.language_model_workloads import FROM_CACHES, llm_decode
+from dfcompile.generators.workload_kernels import design_text
 
 MACHINE = """
 system {
@@ -68,7 +67,7 @@ def test_connections_are_booked_as_logged_or_as_they_are(
     compatibility: Compatibility, booked: tuple[int, ...], total: int
 ) -> None:
     design = decoding()
-    sharding = shard(design, MilpOptions(MilpSolver.CBC), compatibility=ORIGINAL)
+    sharding = shard(design, compatibility=ORIGINAL)
     model = DesignModel(design, sharding.sharding, 1, compatibility)
     size, depth = model.sram_sizes
 

@@ -12,7 +12,7 @@ import numpy as np
 from dfcompile.dfmodel_backend import TensorKind
 from dfcompile.dfmodel_backend.inter_chip.conversions import Step
 from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SplitGraph
-from dfcompile.dfmodel_backend.workload.exchange import Layout, Partial, Split
+from dfcompile.dfmodel_backend.workload.graph import Layout, Partial, Split
 from tests.unit.dfmodel_backend.sharding.tiny_programs import ELEMENT_BYTES, Integers, Meaning, Program
 
 Chip = tuple[int, ...]

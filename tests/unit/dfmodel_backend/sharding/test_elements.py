@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.sharding.graphs import SplitGraph
-from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
+from dfcompile.dfmodel_backend.workload.graph import ExchangeKind
 from tests.examples import examples
 from tests.unit.dfmodel_backend.sharding.element_simulator import ElementSimulator, reference
 from tests.unit.dfmodel_backend.sharding.tiny_programs import Integers, Program, random_program, random_system

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.dfmodel_backend import DataflowGraph, System, Tensor, TensorKind, Use
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
-from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount, Dram
+from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount, Dimension, Dram, Network
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, MatMul, Reduce, Reduction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.lowering.tensor import Tensor as Array

@@ -9,7 +9,6 @@ from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.degrees import tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
@@ -48,27 +47,23 @@ def test_search_over_tile_counts_beats_the_log_of_the_ring() -> None:
     assert found.figures.step_ns < sum(CASES[RING]["config_ns"].values())
 
 
-@pytest.mark.parametrize("solver", ["cbc", "highs"])
 @pytest.mark.parametrize(
     ("name", "expected_bytes"),
     [(RING, 100_663_296), ("llm_175B_tpu_3dtorus", 201_326_592), ("llm_1T_calculon_4_32_32", 419_430_400)],
 )
-def test_sharding_moves_two_tensors_forward_and_four_in_training(name: str, expected_bytes: float, solver: str) -> None:
+def test_sharding_moves_two_tensors_forward_and_four_in_training(name: str, expected_bytes: float) -> None:
     design = read_design(DESIGNS / f"{name}.txt")
     letters = replace(RIGHT, layouts_by_letter=True)
-    found = shard(design, MilpOptions(MilpSolver(solver)), compatibility=letters)
+    found = shard(design, compatibility=letters)
 
     assert found.communication_bytes == pytest.approx(expected_bytes)
-    assert found.sharding == shard(design, MilpOptions(MilpSolver.CBC), compatibility=letters).sharding
     assert all(found.sharding[k.id] is Dim.OUTER for k in design.kernels if k.outer > 1)
 
 
 def test_ties_may_go_to_splitting_nothing() -> None:
     design = read_design(DESIGNS / f"{RING}.txt")
-    options = MilpOptions(MilpSolver.CBC)
-
     letters = replace(RIGHT, layouts_by_letter=True)
-    split, whole = (shard(design, options, compatibility=one) for one in (letters, ORIGINAL))
+    split, whole = (shard(design, compatibility=one) for one in (letters, ORIGINAL))
 
     assert split.communication_bytes == pytest.approx(whole.communication_bytes)
     assert [k.name for k in design.kernels if split.sharding[k.id] is not whole.sharding[k.id]] == [
@@ -80,11 +75,9 @@ def test_ties_may_go_to_splitting_nothing() -> None:
 
 def test_pinned_shardings_are_kept_or_refused() -> None:
     design = read_design(DESIGNS / f"{RING}.txt")
-    options = MilpOptions(MilpSolver.CBC)
-
-    assert shard(design, options, {14: Dim.K}).sharding[14] is Dim.K
+    assert shard(design, {14: Dim.K}).sharding[14] is Dim.K
     with pytest.raises(InfeasibleError, match="kernel 'FFN0': sharding N against one of M, K"):
-        shard(design, options, {14: Dim.N})
+        shard(design, {14: Dim.N})
 
 
 def test_tile_counts_are_the_distinct_ones_of_all_tile_sizes() -> None:

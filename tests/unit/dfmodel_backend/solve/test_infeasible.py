@@ -30,7 +30,7 @@ def test_dram_error_names_kernel_and_enough_capacity() -> None:
         map_graph(chain(), machine(cores=1, capacity_bytes=100))
 
 
-@pytest.mark.parametrize("solver", ["dp", "cbc", "assignment-cbc", "intervals"])
+@pytest.mark.parametrize("solver", ["dp", "cbc", "intervals"])
 def test_too_few_configurations(solver: str) -> None:
     with pytest.raises(InfeasibleError, match="no mapping in at most 1 configurations"):
         map_graph(chain(), machine(cores=1), MappingOptions(solver=solver, max_configurations=1))

@@ -10,8 +10,7 @@ from dfcompile.dfmodel_backend.evaluate.designs import batch_time_ns
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.milp import MilpOptions
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import candidate_shardings
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
@@ -54,7 +53,7 @@ def every_batch_ns(design: Design, compatibility: Compatibility) -> list[tuple[f
         (chosen, inter_chip.sharding)
         for degrees in degree_choices(design, compatibility)
         for chosen in micro_batch_choices(degrees, compatibility)
-        for inter_chip in candidate_shardings(chosen, options.sharding_objective, compatibility, MilpOptions())
+        for inter_chip in candidate_shardings(chosen, options.sharding_objective, compatibility)
     ]
     for order, (chosen, sharding) in enumerate(choices):
         for tiles in tile_counts(chosen, compatibility):

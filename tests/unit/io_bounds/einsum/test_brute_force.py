@@ -6,12 +6,11 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dfcompile.io_bounds.curve import Curve
+from dfcompile.io_bounds.curve import Curve, Halo, Rules, Tiles
 from dfcompile.io_bounds.einsum.convolution import EVERY, Convolution, convolution_curve
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, gemm, innermost_loops, plain_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.einsum.window_orders import Kept
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.io_bounds.published_curves import crossed_product

@@ -5,11 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from dfcompile.io_bounds.curve import Curve, Int64
+from dfcompile.io_bounds.curve import Curve, Halo, Int64, Rules, Tiles, tile_sizes
 from dfcompile.io_bounds.einsum import convolution, plain
 from dfcompile.io_bounds.einsum.convolution import Convolution
 from dfcompile.io_bounds.einsum.plain import PlainEinsum
-from dfcompile.io_bounds.tilings import Halo, Rules, Tiles, tile_sizes
 from tests.unit.io_bounds.published_curves import Published, published
 
 AS_THE_TOOL = Rules(Tiles.DIVISORS, Halo.FORGET)

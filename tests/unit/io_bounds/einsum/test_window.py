@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
+from dfcompile.io_bounds.curve import Rules, Tiles
 from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.io_bounds.einsum.window import STAYS, WindowAxis, axis_tables, tables_of
-from dfcompile.io_bounds.tilings import Rules, Tiles
 from tests.examples import examples
 
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
-from dfcompile.io_bounds.curve import Curve
+from dfcompile.io_bounds.curve import Curve, Rules
 from dfcompile.io_bounds.fusion.chain import Fusion, Segment, chain_curve, layer_curve, segment_curve
-from dfcompile.io_bounds.tilings import Rules
 from tests.examples import examples
 from tests.unit.io_bounds.fusion.chain_walks import (
     Point,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dfcompile.io_bounds.curve import Rules
 from dfcompile.io_bounds.einsum.attention import Attention, attention_curve
 from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
@@ -13,10 +14,8 @@ from dfcompile.io_bounds.fusion.chain import Fusion, chain_curve
 from dfcompile.io_bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.io_bounds.fusion.residency import least_residency
 from dfcompile.io_bounds.fusion.small_models import attention_curves, attention_model, chain_model
-from dfcompile.io_bounds.operand import Operand
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.io_bounds.proved import Passing
-from dfcompile.io_bounds.tilings import Rules
 from tests.examples import examples
 from tests.unit.io_bounds.fusion.test_residency import models
 

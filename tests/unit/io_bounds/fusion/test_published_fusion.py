@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dfcompile.io_bounds.curve import Rules, Tiles
 from dfcompile.io_bounds.fusion.chain import Fusion, chain_curve
-from dfcompile.io_bounds.tilings import Rules, Tiles
 from tests.unit.io_bounds.fusion.chain_walks import Point, Walk
 from tests.unit.io_bounds.fusion.published_fusion import tiled, untiled
 from tests.unit.io_bounds.published_curves import FOLDER

@@ -8,15 +8,13 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.errors import InfeasibleError
+from dfcompile.io_bounds.curve import Rules
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.io_bounds.einsum.plain import gemm
-from dfcompile.io_bounds.einsum.rows import Rows
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.fusion.epilogues import least_plan, with_epilogues
 from dfcompile.io_bounds.fusion.residency import least_residency
-from dfcompile.io_bounds.operand import Operand
-from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor
-from dfcompile.io_bounds.tilings import Rules
+from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Rows
 from tests.examples import examples
 
 ROWS = 4

@@ -3,7 +3,7 @@
 import pytest
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim

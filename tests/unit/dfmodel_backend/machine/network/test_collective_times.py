@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network.collective_times import (
     all_reduce_latency_ns,
     all_to_all_ns_per_byte,
@@ -16,6 +15,7 @@ from dfcompile.dfmodel_backend.machine.network.collective_times import (
     ns_per_byte,
 )
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
+from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 

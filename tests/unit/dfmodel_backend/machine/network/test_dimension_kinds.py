@@ -6,24 +6,20 @@ from itertools import pairwise
 import pytest
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, Overlap, TensorKind
-from dfcompile.dfmodel_backend.check.collectives import check_exchanges
+from dfcompile.dfmodel_backend.check.collectives import check_exchanges, least_loads
 from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.wiring import least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
-from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Link, Network
 from dfcompile.dfmodel_backend.machine.network.collective_times import (
     all_to_all_ns_per_byte,
     exchange_ns_per_byte,
     ns_per_byte,
 )
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
-from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
-from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
-from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
+from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING, SWITCH
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units, topology
-from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.machine.system import Collective, Dimension, Link, Network, System
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph

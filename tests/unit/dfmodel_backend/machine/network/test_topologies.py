@@ -6,16 +6,14 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
-from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
-from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
+from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING
 from dfcompile.dfmodel_backend.machine.network.topologies import (
     network_cost_usd,
     network_power_w,
     network_units,
     topology,
 )
-from dfcompile.dfmodel_backend.machine.system import ONE_CHIP
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Dimension, Network
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 from tests.locations import DESIGNS

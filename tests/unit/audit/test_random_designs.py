@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.machine.machine import Link
+from dfcompile.dfmodel_backend.machine.system import Link
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import UserError
 from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
-from tests.unit.audit.design.audited_designs import AuditedDesign, audited
+from tests.unit.audit.audited_designs import AuditedDesign, audited
 from tests.unit.dfmodel_backend.check.test_network_checker import compatibilities, networked
 from tests.unit.dfmodel_backend.designs import designs
 from tests.unit.dfmodel_backend.fusion.test_pipeline import pipelines

@@ -8,7 +8,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
-from dfcompile.generators.workloads import kernels as design
+from dfcompile.generators import workload_kernels as design
 
 FORWARD_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (3, 6), (4, 6), (6, 7), (7, 8), (5, 9), (8, 9), (9, 10), (10, 11), (11, 12)),

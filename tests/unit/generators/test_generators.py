@@ -12,9 +12,9 @@ from dfcompile.dfmodel_backend.design_file.message import Gemm, text_of, variant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 from dfcompile.generators.catalogue import WORKLOADS
-from dfcompile.generators.workloads.kernels import design_text
-from dfcompile.generators.workloads.language_models import llm_decode, llm_forward, llm_training
-from dfcompile.generators.workloads.other_models import butterfly_products, dlrm_training, fft, hpl, mamba_scan
+from dfcompile.generators.language_model_workloads import llm_decode, llm_forward, llm_training
+from dfcompile.generators.other_workloads import butterfly_products, dlrm_training, fft, hpl, mamba_scan
+from dfcompile.generators.workload_kernels import design_text
 from tests.locations import DESIGNS
 
 SOLVED_DECODE = DESIGNS / "solved_decode_ring16.txt"

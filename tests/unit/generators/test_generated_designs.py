@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.generators.catalogue import WORKLOADS
-from dfcompile.generators.workloads.kernels import design_text
+from dfcompile.generators.workload_kernels import design_text
 from tests.examples import examples
 
 MACHINE = """

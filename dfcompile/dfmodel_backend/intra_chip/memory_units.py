@@ -13,8 +13,8 @@ from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare, Share
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, SplitTable, least_enough
-from dfcompile.dfmodel_backend.intra_chip.memory_units.allocation import Choice, Stop, Walk
-from dfcompile.dfmodel_backend.machine.machine import LaneStage, PmuGrid
+from dfcompile.dfmodel_backend.intra_chip.unit_walk import Choice, Stop, Walk
+from dfcompile.dfmodel_backend.machine.system import LaneStage, PmuGrid
 from dfcompile.dfmodel_backend.workload.design import Design
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.machine.machine import LaneStage
+from dfcompile.dfmodel_backend.machine.system import LaneStage
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.records import replace
 from tests.examples import rounds

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from dfcompile.audit import comparing
 from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_figures, expect_rows
-from dfcompile.audit.design.batch import DesignAccount
+from dfcompile.audit.design_account import DesignAccount
 from dfcompile.audit.mapping.times import audit_bound_by, audit_time
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Groups, Kernels

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
-from dfcompile.generators.workloads import kernels as design
+from dfcompile.generators import workload_kernels as design
 
 LARGEST_RADIX = 4096
 

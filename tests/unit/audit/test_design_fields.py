@@ -7,14 +7,14 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.machine.machine import Placement, PmuGrid
+from dfcompile.dfmodel_backend.machine.system import Placement, PmuGrid
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.plain_values import to_json
 from tests.locations import DESIGNS
 from tests.mutants.fields import field_mutants, numeric_fields
-from tests.unit.audit.design.audited_designs import AuditedDesign, audited
+from tests.unit.audit.audited_designs import AuditedDesign, audited
 from tests.unit.dfmodel_backend.pmu_designs import random_design
 
 TIMES_THAT_PASSED = ("search.solver_s",)

@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_file.solved import solved_message
 from dfcompile.dfmodel_backend.evaluate.designs import evaluate_design
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import labels_of
+from dfcompile.dfmodel_backend.intra_chip.memory_units import labels_of
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.corrections import corrections_of
 from dfcompile.dfmodel_backend.solve.design_search import solve_design

@@ -7,7 +7,7 @@ import pytest
 from dfcompile.dfmodel_backend.design_file.message import text_of
 from dfcompile.errors import UserError
 from dfcompile.generators.catalogue import WORKLOADS, find_generator
-from dfcompile.generators.workloads.language_models import llm_decode, llm_forward
+from dfcompile.generators.language_model_workloads import llm_decode, llm_forward
 
 HEADS = {"hidden": 8, "seq": 4, "num_head": 2, "head_dim": 4, "word": 2}
 SMALL: dict[str, dict[str, int | str]] = {

@@ -1,1 +1,0 @@
-"""Kinds of dimensions of networks, one module each."""

@@ -1,1 +1,0 @@
-"""Generators of workload graphs: language models, recommendation models, Linpack, Fourier transforms, Mamba [ko24]."""
