@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from dfcompile.generators.language_models import llm_training
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.generators.language_model_workloads import llm_training
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import Attention, DenseMlp, Layer, LayerKind
