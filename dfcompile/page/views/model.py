@@ -8,8 +8,7 @@ from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Mark, SmallTa
 from dfcompile.page.views.choice import choice_reasons, chosen_options, held_cycles
 from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
 from dfcompile.page.views.results import ResultRow, result_rows, results_table
-from dfcompile.page.views.roofline import kernel_tables, roofline_charts
-from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.page.views.roofline import kernel_tables, roofline_charts, sharding_chart
 from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
 
