@@ -26,10 +26,7 @@ def _target(_where: str, given: Path) -> Path | None:
 
 # Of models.
 SHAPES = inputs(
-    "Size of a model input that the model leaves open.",
-    flags=("--shape",),
-    metavar="INPUT=SIZExSIZE…",
-    stage="reading",
+    "Size of a model input that the model leaves open.", flags=("--shape",), metavar="INPUT=SIZExSIZE…", stage="reading"
 )
 DIMS = inputs(
     "Size of a dimension that the model leaves open, by its name, such as batch=8.",

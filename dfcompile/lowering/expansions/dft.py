@@ -271,11 +271,7 @@ def _frames(op: Operator) -> tuple[int, int]:
 
 
 # Weights of the cosines of 0, 1, 2 … turns over the window; of the Hamming window 25/46, as ONNX has it.
-_COSINES = {
-    "BlackmanWindow": (0.42, -0.5, 0.08),
-    "HammingWindow": (25 / 46, -21 / 46),
-    "HannWindow": (0.5, -0.5),
-}
+_COSINES = {"BlackmanWindow": (0.42, -0.5, 0.08), "HammingWindow": (25 / 46, -21 / 46), "HannWindow": (0.5, -0.5)}
 
 
 def window(op: Operator, build: CanonicalFragment) -> None:
