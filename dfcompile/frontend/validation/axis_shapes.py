@@ -131,9 +131,8 @@ def _check_scatter_elements(operands: Operands) -> None:
     axis = operands.axis(0, least=1)
     for position in (1, 2):
         _check_no_more(operands, position, axis)
-    indices, updates = operands.shape(1), operands.shape(2)
-    if indices is not None and updates is not None and indices != updates:
-        raise UserError(operands.against(2, f"{shape_text(indices)} indices"))
+    if (indices := operands.shape(1)) is not None:
+        operands.expect(2, indices, wanted=f"{shape_text(indices)} indices")
     _check_along(operands, axis)
 
 
