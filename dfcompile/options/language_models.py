@@ -139,12 +139,8 @@ class LanguageOptions:
     shared_prefix: int = machine(
         "Tokens at the start that all sequences share.", read=within(0, 2**40), default=0, metavar="TOKENS"
     )
-    expert_histogram: Path | None = counting(
-        "File that says how often each expert is chosen, as numbers.",
-    )
-    allow_oversubscribed: bool = machine(
-        "Go on even if the memory does not hold weights and caches.",
-    )
+    expert_histogram: Path | None = counting("File that says how often each expert is chosen, as numbers.")
+    allow_oversubscribed: bool = machine("Go on even if the memory does not hold weights and caches.")
     usd_per_chip_hour: float = machine(
         "Price of a chip per hour, for the cost per million tokens.", read=real(0, 10**6), default=0.0, metavar="USD"
     )

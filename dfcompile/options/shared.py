@@ -90,14 +90,8 @@ SOLVER = machine(
     complete="solver",
 )
 # Of outputs.
-HTML = output(
-    "Write the report as a page with charts and tables. It is one file and needs no network.",
-)
-OUTPUT = output(
-    "File to write to instead of standard output (-).",
-    read=_target,
-    flags=("-o", "--output"),
-)
+HTML = output("Write the report as a page with charts and tables. It is one file and needs no network.")
+OUTPUT = output("File to write to instead of standard output (-).", read=_target, flags=("-o", "--output"))
 VERBOSE = output("Also list the assumptions.", flags=("-v", "--verbose"))
 ROW_FORMAT = output(
     "Format of the report: table, json or csv.",

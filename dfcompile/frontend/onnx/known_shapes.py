@@ -189,10 +189,10 @@ def window_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
     lead: Shape = data[:2]
     sizes: Shape | None = None
     if node.op_type in _POOLING:
-        sizes = _counts(node, data[2:], integers(node, "kernel_shape") or ())
+        sizes = window_counts(node, data[2:], integers(node, "kernel_shape") or ())
     elif weights is not None and len(weights) == len(data):
         if node.op_type == "Conv":
-            lead, sizes = (data[0], weights[0]), _counts(node, data[2:], weights[2:])
+            lead, sizes = (data[0], weights[0]), window_counts(node, data[2:], weights[2:])
         elif node.op_type == "ConvTranspose":
             lead = (data[0], weights[1] * integer(node, "group", 1))
             sizes = _transposed_sizes(node, data[2:], weights[2:])
@@ -217,7 +217,7 @@ def _transposed_sizes(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape
     return tuple(min(span, stride * extent) for span, stride, extent in zip(spans, strides, data, strict=True))
 
 
-def _counts(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
+def window_counts(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
     """Return how many windows there are per spatial dimension."""
     rank = len(data)
     strides, dilations = (integers(node, name) or (1,) * rank for name in ("strides", "dilations"))
