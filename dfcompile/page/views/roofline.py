@@ -15,6 +15,9 @@ from dfcompile.report.text_tables import Column
 _NAMES = 4  # of equal kernels in a tooltip
 _FEW = 4  # kernels: a table says them
 _MOST_DOTS = 1500  # more are no picture any more; the table has all
+_ROWS = 80  # kernels: more are in the table
+_DIMENSIONS = {name: f"dimension {name}" for name in "OMKN"}
+_SPLIT = re.compile(r"split by (axis \d+)")
 
 
 def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
@@ -128,11 +131,6 @@ def roof(dots: Sequence[Mark], bandwidth: tuple[str, float], peak: tuple[str, fl
     if least < ridge:
         yield Guide(bandwidth[0], (least, ridge), (least * bandwidth[1], peak[1]), is_named_first=True)
     yield Guide(peak[0], (ridge, max(most, 2 * ridge)), (peak[1], peak[1]))
-
-
-_ROWS = 80  # kernels: more are in the table
-_DIMENSIONS = {name: f"dimension {name}" for name in "OMKN"}
-_SPLIT = re.compile(r"split by (axis \d+)")
 
 
 def sharding_chart(layouts: Sequence[Record], chips: tuple[float | int, ...], of: str) -> Iterator[Chart]:
