@@ -6,7 +6,7 @@ from typing import TypeAlias
 import onnx
 from onnx import helper
 
-from dfcompile.frontend.onnx.draft import free_name
+from dfcompile.frontend.onnx.free_name import free_name
 from tests.fuzz.draw import Array
 from tests.fuzz.oracle import Session, load
 

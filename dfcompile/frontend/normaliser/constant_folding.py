@@ -15,7 +15,8 @@ from onnx import helper
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import NARROW_REALS, POWERS_OF_TWO, element_kind
 from dfcompile.frontend.normaliser.empty_values import without_empty_values
-from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, free_name, integer, integers, read_only
+from dfcompile.frontend.onnx.draft import Constant, Constants, Draft, integer, integers, read_only
+from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
 from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
 

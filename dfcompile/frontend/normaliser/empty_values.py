@@ -12,7 +12,8 @@ from onnx import helper
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.element_kind import element_kind, integer_limits
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Constant, Draft, copied, free_name, read_only, value_names
+from dfcompile.frontend.onnx.draft import Constant, Draft, copied, read_only, value_names
+from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.shapes import Types, stand_in
 
 # Optional operands that may as well be omitted if they have no elements: caches of attentions.

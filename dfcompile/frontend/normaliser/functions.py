@@ -7,8 +7,9 @@ from onnx.defs import OpSchema
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import Draft, constant_node, copied, free_name, renamed
+from dfcompile.frontend.onnx.draft import Draft, constant_node, copied, renamed
 from dfcompile.frontend.onnx.element_type import onnx_type
+from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.shapes import Types, infer_types
 from dfcompile.host.printable import one_line
 

@@ -13,8 +13,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper, version_converter
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, copied, free_name, integer, value_names, with_nodes
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Draft, copied, integer, value_names, with_nodes
 from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of, with_dense_constants
+from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.shapes import checkable, inferred_graph
 from dfcompile.host.printable import one_line
 

@@ -3,7 +3,8 @@
 import onnx
 from onnx import helper
 
-from dfcompile.frontend.onnx.draft import Constants, Draft, free_name, needed_for, renamed
+from dfcompile.frontend.onnx.draft import Constants, Draft, needed_for, renamed
+from dfcompile.frontend.onnx.free_name import free_name
 
 # What nothing but folding deals with: values that shapes and constants give, or results whose size depends on data.
 FOLDED = frozenset(

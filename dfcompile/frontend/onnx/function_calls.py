@@ -7,7 +7,8 @@ from typing import NamedTuple, TypeAlias
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import free_name, with_inner_nodes
+from dfcompile.frontend.onnx.draft import with_inner_nodes
+from dfcompile.frontend.onnx.free_name import free_name
 
 LARGEST_NODES = 100_000  # that inlining may give
 LARGEST_BYTES = 2**26  # of these nodes, or …

@@ -6,7 +6,8 @@ from collections import Counter
 
 import onnx
 
-from dfcompile.frontend.onnx.draft import Draft, copied, free_name
+from dfcompile.frontend.onnx.draft import Draft, copied
+from dfcompile.frontend.onnx.free_name import free_name
 
 _SCOPES_KEY = "pkg.torch.onnx.name_scopes"
 _CONTRACTIONS = frozenset(["Conv", "ConvTranspose", "Gemm", "MatMul"])

@@ -8,8 +8,9 @@ from msgspec import Struct
 from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Constants, Draft, copied, free_name, needed_for, value_names
+from dfcompile.frontend.onnx.draft import Constants, Draft, copied, needed_for, value_names
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
+from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.known_shapes import right_shapes
 from dfcompile.host.printable import one_line
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from dfcompile.frontend.onnx.draft import free_name
+from dfcompile.frontend.onnx.free_name import free_name
 
 AttributeValue: TypeAlias = "int | float | str | Sequence[AttributeValue]"
 

@@ -13,8 +13,9 @@ from onnx import helper
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.normaliser.constant_folding import LIMITED, RANDOM, may_fold, room_for_folds
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Draft, copied, free_name
+from dfcompile.frontend.onnx.draft import OWN_DOMAINS, Constant, Draft, copied
 from dfcompile.frontend.onnx.draft_reading import constant_of
+from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.known_shapes import require
 from dfcompile.frontend.onnx.reference_evaluation import alone, evaluate
 from dfcompile.frontend.onnx.schemas import add_nodes, fits_schema
