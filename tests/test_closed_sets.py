@@ -29,7 +29,7 @@ from dfcompile.lowering import Reduction
 from dfcompile.lowering.execution.compiled_form import _extremum
 from dfcompile.options import Timing, Volumes
 from dfcompile.records import replace
-from dfcompile.visualization.families import _SHAPES
+from dfcompile.visualization.dataflow import _SHAPES
 from tests.locations import DESIGNS
 
 NEW: Any = SimpleNamespace(value="new", name="NEW", shard="new")  # a member that was added without a thought

@@ -16,14 +16,7 @@ from dfcompile.options.commands import BoundsOptions
 from dfcompile.options.readers import File
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
-from dfcompile.report.traffic_bounds import (
-    BoundsReport,
-    DieRow,
-    bounds_record,
-    bounds_rows,
-    bounds_table,
-    size_text,
-)
+from dfcompile.report.traffic_bounds import BoundsReport, DieRow, bounds_record, bounds_rows, bounds_table, size_text
 from dfcompile.visualization.effectual_buffers import EffectualBuffer
 
 

@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from dfcompile.api.runs import Shown
 from dfcompile.errors import UserError
+from dfcompile.host.stages import counted
+from dfcompile.options import ShowStage, show_nothing
 from dfcompile.options.readers import File
 from dfcompile.page.comparison import CHANGE_NAMES, Comparison, compare_reports, comparison_rows, comparison_table
 from dfcompile.page.records import Record, read_report
@@ -51,23 +53,26 @@ class ComparisonRun(Shown):
         return f"{len(self.comparison.changes):,} differences among {self.comparison.figures:,} figures"
 
 
-def compare(*reports: Shown | File) -> ComparisonRun:
+def compare(*reports: Shown | File, show: ShowStage = show_nothing) -> ComparisonRun:
     """Say what changed between reports of one kind: by how much, and where.
 
     Args:
         reports: two or more: what calls gave back, or files of JSON or pages; what follows the first is held against
             it.
+        show: gives a context that lasts as long as a stage, for showing progress.
 
     Raises:
         UserError: fewer than two, one that cannot be read, or reports of several kinds.
     """
     if len(reports) < 2:
         raise UserError(f"compare: found {len(reports)} reports against two or more")
-    read = [
-        (str(one), read_report(Path(one)))
-        if isinstance(one, str | PathLike)
-        else (f"report {number}", Record(one.to_record()))
-        for number, one in enumerate(reports, 1)
-    ]
+    with show("reading reports"):
+        read = [
+            (str(one), read_report(Path(one)))
+            if isinstance(one, str | PathLike)
+            else (f"report {number}", Record(one.to_record()))
+            for number, one in enumerate(counted(reports), 1)
+        ]
     files = tuple(Path(one) for one in reports if isinstance(one, str | PathLike))
-    return ComparisonRun(compare_reports(read), files)
+    with show("comparing"):
+        return ComparisonRun(compare_reports(read), files)

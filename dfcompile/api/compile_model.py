@@ -14,7 +14,7 @@ from dfcompile.driver import explore
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Model, ReadModel, read_model
-from dfcompile.frontend.in_memory import reading
+from dfcompile.frontend.reading import reading
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.options import Options, ShowStage, read_options, show_nothing, takes
 from dfcompile.options.readers import Dims, File, FixedInputs, Names, Rules, Shapes

@@ -11,8 +11,7 @@ from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
-from dfcompile.exploration.explored import Progress
-from dfcompile.exploration.result_store import ResultStore, default_store
+from dfcompile.exploration.explored import Progress, ResultStore, default_store
 from dfcompile.exploration.workers import DaskCluster, InThisProcess, LocalProcesses, Workers, processors
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import work_of

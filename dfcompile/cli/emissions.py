@@ -1,4 +1,4 @@
-"""The files that --emit writes: what stages handed over, to look at, compare and read back."""
+"""The files that --emit writes: what stages handed over, to look at, compare and read back; a schedule as JSON."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,12 +11,13 @@ from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Program
+from dfcompile.host.printable import json_text
 from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
 from dfcompile.rtl.folder import rtl_files, scheduled_circuit
-from dfcompile.scheduler.json_form import schedule_to_json
+from dfcompile.scheduler import NO_PE, Schedule
 from dfcompile.variants import Variant
-from dfcompile.visualization.families import to_dot
+from dfcompile.visualization.dataflow import to_dot
 from dfcompile.visualization.trace import schedule_to_trace
 
 Files = dict[str, str | bytes]  # content by name
@@ -89,3 +90,39 @@ _WRITERS: Final[Mapping[str, Callable[[Variant], Files]]] = MappingProxyType(
         "canonical": _canonical,
     }
 )
+
+
+FORMAT = "dfcompile-schedule/1"
+
+
+def schedule_to_json(dag: CanonicalDag, schedule: Schedule) -> str:
+    """Return a schedule as JSON text, one node or edge per line; times in cycles, capacities in elements."""
+    head = {
+        "format": FORMAT,
+        "dag": dag.name,
+        "pes": schedule.pes,
+        "partition": schedule.partition,
+        "timing": schedule.timing.value,
+        "barriers": schedule.barrier,
+        "blocks": schedule.blocks_count,
+        "makespan_cycles": schedule.makespan_cycles,
+    }
+    opening = json_text(head)[:-1]
+    nodes = ",\n".join(_nodes(dag, schedule))
+    edges = ",\n".join(_edges(dag, schedule))
+    return f'{opening}, "nodes": [\n{nodes}\n], "edges": [\n{edges}\n]}}\n'
+
+
+def _nodes(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
+    names = ("block", "pe", "start", "first_out", "last_out")
+    columns = (getattr(schedule, name).tolist() for name in names)
+    for number, values in enumerate(zip(*columns, strict=True)):
+        record = {"name": dag.node_name(number), **dict(zip(names, values, strict=True))}
+        yield json_text({**record, "pe": None} if record["pe"] == NO_PE else record)
+
+
+def _edges(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
+    columns = (dag.edge_source, dag.edge_target, dag.edge_volume, schedule.streamed, schedule.fifo_capacity)
+    for source, target, *figures in zip(*(column.tolist() for column in columns), strict=True):
+        ends = {"source": dag.node_name(source), "target": dag.node_name(target)}
+        yield json_text({**ends, **dict(zip(("volume", "streamed", "fifo_elements"), figures, strict=True))})

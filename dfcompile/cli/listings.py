@@ -22,8 +22,9 @@ from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.parameters import parameters_of
 from dfcompile.lowering import Expansion, ExpansionTable, LoweringPass, registered_expansions, registered_passes
+from dfcompile.lowering.expansion import EXPANSIONS
+from dfcompile.lowering.lowering_pass import PASSES
 from dfcompile.lowering.operators.base import fields_of
-from dfcompile.lowering.registry import EXPANSIONS, PASSES
 from dfcompile.plugins import KindListing, Plugin, is_own
 from dfcompile.report.text_tables import INDENT, Column, folded, listing_lines, page
 from dfcompile.scheduler.partitioner import PARTITIONERS

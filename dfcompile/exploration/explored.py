@@ -1,9 +1,15 @@
-"""The way of an exploration: the space of a model, the search in it, jobs that run or ran before."""
+"""The way of an exploration: the space of a model, the search in it, jobs that run or ran before.
 
+Results are kept in a file that several runs share; each is checked as any input is.
+"""
+
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import prod
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
@@ -11,15 +17,62 @@ from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
 from dfcompile.errors import UserError
 from dfcompile.exploration.asked import Asked, Objective
 from dfcompile.exploration.job import Job, Outcome
-from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, Point, Search
 from dfcompile.exploration.space import Bounds, OfferedGroup, Space, choices_of, estimated_cycles, space_of
 from dfcompile.exploration.workers import Workers
 from dfcompile.frontend import Program
+from dfcompile.host.kept_lines import KeptLines, Warn
 from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.options import Choice, ExpansionRule
 from dfcompile.records import replace
+
+
+def default_store() -> Path:
+    """Return where results are kept if nobody says it: in the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME")  # a path without a leading slash is to be ignored
+    base = Path(home) if home and Path(home).is_absolute() else Path.home() / ".cache"
+    return base / "dfcompile" / "exploration.cache"
+
+
+class ResultStore:
+    """Results by address. One that is damaged, or not possible, is said and forgotten."""
+
+    def __init__(self, path: Path, warn: Warn) -> None:
+        """Open the file, or make it.
+
+        Args:
+            path: of it.
+            warn: is told of each damage that is found.
+
+        Raises:
+            UserError: the file cannot be read or written, or is an input of this run.
+        """
+        self._lines = KeptLines(path, warn)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._lines.close()
+
+    def get(self, key: str) -> Outcome | None:
+        """Return the result of an address; ``None`` if there is none, or one that cannot be its."""
+        name = f"result/{key}"
+        text = self._lines.get(name)
+        if text is None:
+            return None
+        try:
+            found = msgspec.json.decode(text, type=Outcome)
+        except (ValueError, RecursionError):  # no JSON, of another form, or no text
+            found = None
+        if found is None or not found.is_possible or str(found.memory_bytes) != key.rpartition("/")[2]:
+            self._lines.refuse(name, "computed anew")
+            return None
+        return found
+
+    def put(self, key: str, outcome: Outcome) -> None:
+        """Keep a result."""
+        self._lines.put(f"result/{key}", msgspec.json.encode(outcome))
+
 
 Notify = Callable[["Progress"], None]
 _WORTH_SAYING = 0.9  # of the makespan

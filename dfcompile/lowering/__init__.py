@@ -14,6 +14,7 @@ from dfcompile.lowering.expansion import ExpansionTable as ExpansionTable
 from dfcompile.lowering.expansion import expansion as expansion
 from dfcompile.lowering.expansion import onnx_expansion as onnx_expansion
 from dfcompile.lowering.expansion import parametric_expansion as parametric_expansion
+from dfcompile.lowering.expansion import registered_expansions as registered_expansions
 from dfcompile.lowering.expressions import Reduction as Reduction
 from dfcompile.lowering.levels import lower_to_canonical as lower_to_canonical
 from dfcompile.lowering.levels import lower_to_maps as lower_to_maps
@@ -23,12 +24,11 @@ from dfcompile.lowering.lowering_pass import LoweringPass as LoweringPass
 from dfcompile.lowering.lowering_pass import apply_passes as apply_passes
 from dfcompile.lowering.lowering_pass import choose_passes as choose_passes
 from dfcompile.lowering.lowering_pass import lowering_pass as lowering_pass
+from dfcompile.lowering.lowering_pass import registered_passes as registered_passes
 from dfcompile.lowering.map_fragment import MapFragment as MapFragment
 from dfcompile.lowering.node import CanonicalNode as CanonicalNode
 from dfcompile.lowering.node import Operator as Operator
 from dfcompile.lowering.operators import CanonicalOperator as CanonicalOperator
-from dfcompile.lowering.registry import registered_expansions as registered_expansions
-from dfcompile.lowering.registry import registered_passes as registered_passes
 from dfcompile.lowering.tensor import Tensor as Tensor
 from dfcompile.options import Choice as Choice
 

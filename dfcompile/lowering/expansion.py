@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from types import MappingProxyType
-from typing import Concatenate, TypeAlias
+from typing import Concatenate, Final, TypeAlias
 
 from msgspec import Struct, field
 
@@ -15,7 +15,7 @@ from dfcompile.lowering.nests.check import check_built
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators.base import Canonical, CanonicalOperator, schema_of
 from dfcompile.options import Choice
-from dfcompile.plugins import ImportFault, Plugin, faults_of, is_own, missing, name_of
+from dfcompile.plugins import ImportFault, Plugin, PluginKind, faults_of, is_own, missing, name_of
 from dfcompile.records import replace
 
 OnnxRewrite: TypeAlias = Callable[[Operator, CanonicalFragment], None]
@@ -289,3 +289,25 @@ class ExpansionTable(Struct, frozen=True):
         if not default:
             raise op.unsupported(f"no default among the expansions {', '.join(sorted(named))} (name one with --expand)")
         return default[0]
+
+
+OLDER_GROUP = "dfcompile.lowering"  # of expansions and passes together
+EXPANSIONS: Final = PluginKind(
+    singular="expansion",
+    plural="expansions",
+    type=Expansion,
+    package="dfcompile.lowering.expansions",
+    group="dfcompile.expansions",
+    key=str,
+    older_groups=(OLDER_GROUP,),
+)
+
+
+def registered_expansions() -> ExpansionTable:
+    """Return every expansion of this package and of the entry points of ``dfcompile.expansions``.
+
+    Raises:
+        RegistrationError: two modules claim one expansion, or both claim to be the default.
+    """
+    found = EXPANSIONS.collect()
+    return ExpansionTable.of(found.plugins, found.faults)

@@ -1,7 +1,7 @@
 """Lowering passes: rewrites of a whole program that stay on its level."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from msgspec import Struct
 
@@ -9,11 +9,12 @@ from dfcompile.canonical_dag.dag_pass import DagPass
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, VerificationError
 from dfcompile.frontend import CANONICAL, AppliedPass, Level, Program
 from dfcompile.host.private_folder import in_private_folder
+from dfcompile.lowering.expansion import OLDER_GROUP
 from dfcompile.lowering.nests.check import verify_nests
 from dfcompile.lowering.nests.program import NestProgram
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import operator_nodes
-from dfcompile.plugins import Collected, faults_of_pass, missing
+from dfcompile.plugins import Collected, PluginKind, faults_of_pass, missing
 from dfcompile.plugins.settings import Pass, Rewrite, call_with, parse_call, settings_of
 from dfcompile.records import replace
 
@@ -177,3 +178,23 @@ def choose_passes(
             faults = (*program_passes.faults, *dag_passes.faults)
             raise UserError(f"{WHERE} {call.name!r}: unknown{missing(call.name, known, faults)}")
     return ChosenPasses(tuple(of_programs), tuple(of_dags))
+
+
+PASSES: Final = PluginKind(
+    singular="lowering pass",
+    plural="lowering passes",
+    type=LoweringPass,
+    package="dfcompile.lowering.passes",
+    group="dfcompile.passes",
+    key=str,
+    older_groups=(OLDER_GROUP,),
+)
+
+
+def registered_passes() -> Collected[LoweringPass]:
+    """Return every lowering pass of this package and of the entry points of ``dfcompile.passes``.
+
+    Raises:
+        RegistrationError: two modules claim one name.
+    """
+    return PASSES.collect()

@@ -119,9 +119,7 @@ class ExploreOptions:
     fixed_inputs: Mapping[str, FixedInput] = shared.FIXED_INPUTS
     system: str | None = replace(shared.SYSTEM, help="Machine whose power and prices count.", group=Group.MACHINE)
     partition: str = schedules(
-        "How to fill spatial blocks (groups of tasks that share the chip).",
-        default="sb-rlx",
-        metavar="NAME",
+        "How to fill spatial blocks (groups of tasks that share the chip).", default="sb-rlx", metavar="NAME"
     )
     tries: int = counting(
         "Most schedules to make. A large one counts as several.",
@@ -167,9 +165,7 @@ class CompareOptions:
     )
     html: Path | None = shared.HTML
     format: str = output(
-        "Format of the comparison: table, json or csv.",
-        choices=shared.ROW_FORMATS,
-        complete=shared.ROW_FORMATS,
+        "Format of the comparison: table, json or csv.", choices=shared.ROW_FORMATS, complete=shared.ROW_FORMATS
     )
     output: Path | None = shared.OUTPUT
 
@@ -189,12 +185,7 @@ class RtlOptions:
         more="See [FIFOs](hardware.md#fifos).",
         choices=FIFO_KINDS,
     )
-    places: int = first(
-        "Places that each FIFO has more than printed.",
-        read=within(0, 10**6),
-        default=0,
-        metavar="N",
-    )
+    places: int = first("Places that each FIFO has more than printed.", read=within(0, 10**6), default=0, metavar="N")
     output: Path | None = shared.OUTPUT
 
 

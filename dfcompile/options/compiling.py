@@ -89,8 +89,7 @@ class Options:
         metavar="N[,N…]",
     )
     overlap: str = machine(
-        "Whether computing, memory and network traffic take place at the same time.",
-        choices=OVERLAPS,
+        "Whether computing, memory and network traffic take place at the same time.", choices=OVERLAPS
     )
     solver: str = shared.SOLVER
     verify: bool = lowering(

@@ -104,8 +104,7 @@ class LanguageOptions:
         metavar="tp=N,sp=N,dp=N,pp=N,ep=N,mb=N",
     )
     aim: str = machine(
-        "What to minimise when splitting: time of a step, chips x time, or energy.",
-        choices=("time", "cost", "energy"),
+        "What to minimise when splitting: time of a step, chips x time, or energy.", choices=("time", "cost", "energy")
     )
     time: str | None = counting(
         "Which way of timing the tables show. Without, roofline, or calibrated with --efficiency.",
@@ -125,14 +124,10 @@ class LanguageOptions:
         metavar="FORMAT|w=FORMAT,a=FORMAT,kv=FORMAT,…",
     )
     multiplies: str = counting(
-        "Number formats for which the one rate of a system file holds.",
-        default="bf16,fp16",
-        metavar="FORMAT[,…]",
+        "Number formats for which the one rate of a system file holds.", default="bf16,fp16", metavar="FORMAT[,…]"
     )
     attention: str = counting(
-        "Whether a token sees only the tokens before it (causal), or all.",
-        more=_KERNELS,
-        choices=("causal", "full"),
+        "Whether a token sees only the tokens before it (causal), or all.", more=_KERNELS, choices=("causal", "full")
     )
     scores: str = counting(
         "Where attention scores stay. In memory, softmax is a kernel of its own.",
@@ -145,14 +140,10 @@ class LanguageOptions:
         choices=("none", "elementwise", "full"),
     )
     latent: str = counting(
-        "In which order latent attention multiplies.",
-        more=_KERNELS,
-        choices=("auto", "naive", "absorbed"),
+        "In which order latent attention multiplies.", more=_KERNELS, choices=("auto", "naive", "absorbed")
     )
     head: str = counting(
-        "Compute logits for the last token of a prompt, or for all.",
-        more=_KERNELS,
-        choices=("last", "all"),
+        "Compute logits for the last token of a prompt, or for all.", more=_KERNELS, choices=("last", "all")
     )
     overlap: str = counting(
         "Whether kernels run one after another, or memory and compute of all overlap (a lower bound).",
@@ -171,28 +162,15 @@ class LanguageOptions:
         metavar="none|auto|SHARE",
     )
     kv_block: int = machine(
-        "Tokens in a block of the key-value cache.",
-        read=within(1, 2**20),
-        default=1,
-        metavar="TOKENS",
+        "Tokens in a block of the key-value cache.", read=within(1, 2**20), default=1, metavar="TOKENS"
     )
     shared_prefix: int = machine(
-        "Tokens at the start that all sequences share.",
-        read=within(0, 2**40),
-        default=0,
-        metavar="TOKENS",
+        "Tokens at the start that all sequences share.", read=within(0, 2**40), default=0, metavar="TOKENS"
     )
-    expert_histogram: Path | None = counting(
-        "File that says how often each expert is chosen, as numbers.",
-    )
-    allow_oversubscribed: bool = machine(
-        "Go on even if the memory does not hold weights and caches.",
-    )
+    expert_histogram: Path | None = counting("File that says how often each expert is chosen, as numbers.")
+    allow_oversubscribed: bool = machine("Go on even if the memory does not hold weights and caches.")
     usd_per_chip_hour: float = machine(
-        "Price of a chip per hour, for the cost per million tokens.",
-        read=real(0, 10**6),
-        default=0.0,
-        metavar="USD",
+        "Price of a chip per hour, for the cost per million tokens.", read=real(0, 10**6), default=0.0, metavar="USD"
     )
     sweep: str | None = counting(
         "Repeat the study with other values of one setting.",

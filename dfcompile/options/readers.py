@@ -14,14 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import WORDS, word_of
 from dfcompile.options.numbers import MOST_DIGITS, REAL, Counts, count, parts, reject_duplicates
-from dfcompile.options.words import (
-    Expand,
-    ExpansionRule,
-    Fifos,
-    FixedInput,
-    Granularities,
-    Number,
-)
+from dfcompile.options.words import Expand, ExpansionRule, Fifos, FixedInput, Granularities, Number
 
 Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
 Rules: TypeAlias = Mapping[str, Names] | Names  # {"MatMul": ["mv", "op"]} or ["MatMul=mv,op"]

@@ -26,10 +26,7 @@ def _target(_where: str, given: Path) -> Path | None:
 
 # Of models.
 SHAPES = inputs(
-    "Size of a model input that the model leaves open.",
-    flags=("--shape",),
-    metavar="INPUT=SIZExSIZE…",
-    stage="reading",
+    "Size of a model input that the model leaves open.", flags=("--shape",), metavar="INPUT=SIZExSIZE…", stage="reading"
 )
 DIMS = inputs(
     "Size of a dimension that the model leaves open, by its name, such as batch=8.",
@@ -92,14 +89,8 @@ SOLVER = machine(
     complete="solver",
 )
 # Of outputs.
-HTML = output(
-    "Write the report as a page with charts and tables. It is one file and needs no network.",
-)
-OUTPUT = output(
-    "File to write to instead of standard output (-).",
-    read=_target,
-    flags=("-o", "--output"),
-)
+HTML = output("Write the report as a page with charts and tables. It is one file and needs no network.")
+OUTPUT = output("File to write to instead of standard output (-).", read=_target, flags=("-o", "--output"))
 VERBOSE = output("Also list the assumptions.", flags=("-v", "--verbose"))
 ROW_FORMAT = output(
     "Format of the report: table, json or csv.",

@@ -12,13 +12,7 @@ from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
 from dfcompile.options import Effort, Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.fifo import (
-    fifo_capacities,
-    is_no_better_than_memory,
-    relay_elements,
-    with_hops,
-    with_relays,
-)
+from dfcompile.scheduler.fifo import fifo_capacities, is_no_better_than_memory, relay_elements, with_hops, with_relays
 from dfcompile.scheduler.gangs import Gangs, Placing, gang_sequence, gangs_of, place, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule

@@ -4,8 +4,8 @@ from dfcompile.testing.expansions import canonical_program as canonical_program
 from dfcompile.testing.expansions import check_expansion as check_expansion
 from dfcompile.testing.expansions import check_onnx_expansion as check_onnx_expansion
 from dfcompile.testing.expansions import check_pass as check_pass
-from dfcompile.testing.front_ends import check_front_end as check_front_end
 from dfcompile.testing.models import canonical_dags as canonical_dags
+from dfcompile.testing.models import check_front_end as check_front_end
 from dfcompile.testing.models import model_of_text as model_of_text
 from dfcompile.testing.partitioners import check_partitioner as check_partitioner
 from dfcompile.testing.solvers import check_solver as check_solver

@@ -172,12 +172,7 @@ def check_expansion(
 
 
 def check_onnx_expansion(
-    op_type: str,
-    name: str,
-    *,
-    graph: str,
-    parameters: Mapping[str, Values] = NO_PARAMETERS,
-    seed: int = 0,
+    op_type: str, name: str, *, graph: str, parameters: Mapping[str, Values] = NO_PARAMETERS, seed: int = 0
 ) -> CanonicalDag:
     """Check one expansion of an ONNX operator in a small graph and return its canonical DAG.
 

@@ -1,15 +1,25 @@
-"""Models, from ONNX's text form, and canonical DAGs for tests of plug-ins, and checks of any DAG."""
+"""Models, from ONNX's text form, and canonical DAGs for tests of plug-ins, and checks of any DAG.
 
+Checks for front ends: a file becomes a model that can be lowered, run and reported about, twice the same.
+"""
+
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag, format_dag
-from dfcompile.errors import UserError
-from dfcompile.frontend import Model, ReadOptions
+from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.errors import PluginError, UserError
+from dfcompile.frontend import FileKind, Level, Model, ReadOptions
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
+from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering.execution.verification import verified_deviation
+from dfcompile.lowering.program_nodes import operator_nodes
+from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler import ScheduleOptions, check, schedule
 
 PES = (1, 3, 64)
@@ -75,3 +85,73 @@ def model_of_text(graph: str, parameters: Mapping[str, Values] = NO_PARAMETERS) 
     for name, value in parameters.items():
         proto.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
     return Model(program_of("g", proto, ReadOptions()), OnnxReference(proto))
+
+
+NO_MODELS = {"an empty file": b"", "no text": b"\xff\xfe\x00\x81", "a few words": b"no model\n", "brackets": b"[[{"}
+
+
+def check_front_end(kind: FileKind, path: Path, *, seed: int = 0) -> CanonicalDag:
+    """Check a kind of model file on one file, and return the canonical DAG of the model in it.
+
+    * The model is a program of level 0 whose nodes are all accounted for; its inputs and outputs are arrays of it.
+    * Lowered, compiled and run on random data it gives what the model's reference gives.
+    * Reading and lowering it a second time gives the same bytes.
+    * What is no model (an empty file, no text, a few words, brackets) is an error that names the file, of whose
+      reader nothing else is heard.
+
+    Args:
+        kind: to check.
+        path: of a file that holds a model.
+        seed: of the data.
+
+    Raises:
+        AssertionError: saying what was found against what.
+        UserError: the file cannot be read or compiled.
+    """
+    assert path.suffix.lower() == kind.suffix, f"{path}: found {path.suffix!r} against {kind.suffix!r}"
+    model, again = (kind.model(path, ReadOptions()) for _ in range(2))
+    _check_program(model, path)
+    assert format_program(model.program) == format_program(again.program), f"{path}: read twice, found two programs"
+    for name, value in model.program.parameters.items():
+        same = np.array_equal(value, again.program.parameters[name], equal_nan=value.dtype.kind in "fc")
+        assert same, f"{path}: read twice, found two values of parameter {name!r}"
+    dag = _lowered_dag(model, seed)
+    assert format_dag(dag) == format_dag(_lowered_dag(again, None)), f"{path}: read twice, found two canonical DAGs"
+    for what, content in NO_MODELS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            said = _refusal(kind, Path(folder) / f"no_model{kind.suffix}", what, content)
+        assert f"no_model{kind.suffix}" in said, f"{what}: found {said!r} against an error that names the file"
+    return dag
+
+
+def _check_program(model: Model, path: Path) -> None:
+    program = model.program
+    assert program.level is Level.ONNX, f"{path}: found level {program.level} against 0"
+    assert program.outputs, f"{path}: found no outputs"
+    for port in (*program.inputs, *program.outputs):
+        assert port.array in program.sdfg.arrays, f"{path}: port {port.name!r}: no array {port.array!r}"
+    for name in program.parameters:
+        assert name in program.sdfg.arrays, f"{path}: no array {name!r} of a parameter"
+    known = {node.name for node in program.nodes}
+    for node in operator_nodes(program):
+        assert node.origin in known, f"{path}: operator {node.name!r}: origin {node.origin!r} is no node of the model"
+
+
+def _lowered_dag(model: Model, seed: int | None) -> CanonicalDag:
+    """Return the canonical DAG of a model; with a seed its numbers are verified first."""
+    table = registered_expansions()
+    maps = lower_to_maps(lower_to_canonical(model.program, table, ()), table, ())
+    if seed is not None:
+        verified_deviation(model, maps, seed)
+    return extract(maps.sdfg, parameters=tuple(maps.parameters))
+
+
+def _refusal(kind: FileKind, path: Path, what: str, content: bytes) -> str:
+    path.write_bytes(content)
+    try:
+        kind.model(path, ReadOptions())
+    except PluginError as error:
+        raise AssertionError(f"{what}: found an error of the reader against one of the file: {error}") from error
+    except UserError as error:
+        return str(error)
+    raise AssertionError(f"{what}: found a model")

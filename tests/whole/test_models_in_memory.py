@@ -11,7 +11,7 @@ from torch import nn
 import dfcompile as df
 from dfcompile.api.runs import ModelRun
 from dfcompile.frontend import ReadOptions, read_model
-from dfcompile.frontend.in_memory import reading
+from dfcompile.frontend.reading import reading
 
 X = torch.arange(24.0).reshape(4, 6) / 24
 MASK, SCALE = torch.ones(4, 8), {"scale": torch.tensor(2.0)}

@@ -3,9 +3,7 @@
 from dfcompile.cli.pages import write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
-from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
-from dfcompile.host.stages import counted
 from dfcompile.options.commands import CompareOptions
 
 
@@ -15,17 +13,10 @@ def compare(asked: CompareOptions) -> None:
 
     A, B, … are files of --format json, or pages of --html; what follows A is held against it.
     """
-    if len(asked.reports) < 2:
-        raise UserError(f"compare: found {len(asked.reports)} reports against two or more")
     check_targets((asked.output, asked.html))
 
-    from dfcompile.api.compare_reports import ComparisonRun
-    from dfcompile.page.comparison import compare_reports
-    from dfcompile.page.records import read_report
+    from dfcompile.api import compare_reports
 
-    with show_stage("reading reports"):
-        read = [(str(file), read_report(file)) for file in counted(asked.reports)]
-    with show_stage("comparing"):
-        run = ComparisonRun(compare_reports(read), asked.reports)
+    run = compare_reports.compare(*asked.reports, show=show_stage)
     write_page(asked.html, run)
     write_text(run.text(asked.format, output_width()), asked.output)

@@ -86,10 +86,6 @@ def _chosen(emission: Emission, call: Call) -> Place:
     return Place(array, (*along(around), *own_dimensions(len(own))))
 
 
-def _inverse(emission: Emission, call: Call) -> Place:
-    return _batched(emission, call, "linalg.inv", [_square(call.operands["_ain"])], {})
-
-
 def _solution(emission: Emission, call: Call) -> Place:
     a, b = _square(call.operands["_ain"]), call.operands["_bin"]
     if len(b.shape) > 1 and a.shape[:-1] != b.shape[:-1]:
@@ -168,7 +164,7 @@ def _batched(
 
 _CALLS: Mapping[str, Callable[[Emission, Call], Place]] = {
     "Cholesky": _factor,
-    "Inv": _inverse,
+    "Inv": lambda emission, call: _batched(emission, call, "linalg.inv", [_square(call.operands["_ain"])], {}),
     "MatMul": _product,
     "MergeLibraryNode": _chosen,
     "Reduce": _reduced,

@@ -227,11 +227,6 @@ def _split(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant
     return tuple(part for part, name in zip(parts, node.output, strict=True) if name)
 
 
-def _transpose(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
-    """The axes in the order that is said, or turned round."""
-    return (operands[0].transpose(integers(node, "perm")),)
-
-
 def _gather_elements(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
     """``Y[i, j] = X[indices[i, j], j]``, for which ONNX's reference implementation takes one dimension for another."""
     data, indices = operands
@@ -253,7 +248,7 @@ _OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], tuple[Constant
     "GatherElements": _gather_elements,
     "Pow": _power,
     "Split": _split,
-    "Transpose": _transpose,
+    "Transpose": lambda node, operands: (operands[0].transpose(integers(node, "perm")),),  # by default turned round
 }
 
 

@@ -92,7 +92,7 @@ class KnownShapes(Struct, Generic[Operand], frozen=True):
         require(is_whole, f"{self.label(operand)} has {columns} columns against a multiple of {count!r}, {heads}")
         return columns // heads
 
-    def expect(self, operand: Operand, *expected: Shape) -> None:
+    def expect(self, operand: Operand, *expected: Shape, wanted: str = "") -> None:
         """Check the shape of an operand, if it is known.
 
         Raises:
@@ -100,7 +100,27 @@ class KnownShapes(Struct, Generic[Operand], frozen=True):
         """
         shape = self.shape(operand)
         if shape is not None and shape not in expected:
-            raise UserError(self.against(operand, " or ".join(map(shape_text, expected))))
+            raise UserError(self.against(operand, wanted or " or ".join(map(shape_text, expected))))
+
+    def known_at_least(self, operand: Operand, least: int) -> Shape:
+        """Return the shape of an operand, which has enough dimensions.
+
+        Raises:
+            UnknownShapeError: it is omitted or not known.
+            UserError: it has fewer.
+        """
+        self.expect_least_rank(operand, least)
+        return self.known(operand)
+
+    def expect_least_rank(self, operand: Operand, least: int) -> None:
+        """Check that an operand whose shape is known has enough dimensions.
+
+        Raises:
+            UserError: it has fewer.
+        """
+        shape = self.shape(operand)
+        if shape is not None and len(shape) < least:
+            raise UserError(f"input {self.label(operand)} has {len(shape)} dimensions against at least {least}")
 
     def expect_rank(self, operand: Operand, *ranks: int) -> Shape | None:
         """Return the shape of an operand that has one of some numbers of dimensions, None if it is not known.
@@ -169,10 +189,10 @@ def window_result(node: onnx.NodeProto, operands: Shapes) -> Shape | None:
     lead: Shape = data[:2]
     sizes: Shape | None = None
     if node.op_type in _POOLING:
-        sizes = _counts(node, data[2:], integers(node, "kernel_shape") or ())
+        sizes = window_counts(node, data[2:], integers(node, "kernel_shape") or ())
     elif weights is not None and len(weights) == len(data):
         if node.op_type == "Conv":
-            lead, sizes = (data[0], weights[0]), _counts(node, data[2:], weights[2:])
+            lead, sizes = (data[0], weights[0]), window_counts(node, data[2:], weights[2:])
         elif node.op_type == "ConvTranspose":
             lead = (data[0], weights[1] * integer(node, "group", 1))
             sizes = _transposed_sizes(node, data[2:], weights[2:])
@@ -197,7 +217,7 @@ def _transposed_sizes(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape
     return tuple(min(span, stride * extent) for span, stride, extent in zip(spans, strides, data, strict=True))
 
 
-def _counts(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
+def window_counts(node: onnx.NodeProto, data: Shape, kernel: Shape) -> Shape | None:
     """Return how many windows there are per spatial dimension."""
     rank = len(data)
     strides, dilations = (integers(node, name) or (1,) * rank for name in ("strides", "dilations"))

@@ -19,12 +19,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.model import Answer, Array
 from dfcompile.frontend.onnx.draft import read_only
 from dfcompile.frontend.torch.python_module import PythonModule, guarded, line_in, silenced
-from dfcompile.frontend.torch.unread_weights import (
-    ValuesNeededError,
-    give_stand_ins,
-    is_unread,
-    without_meta_tensors,
-)
+from dfcompile.frontend.torch.unread_weights import ValuesNeededError, give_stand_ins, is_unread, without_meta_tensors
 from dfcompile.host.printable import named
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from operator import methodcaller
 import numpy as np
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.known_shapes import Shape, require, shape_text
+from dfcompile.frontend.onnx.known_shapes import Shape, require, shape_text, window_counts
 from dfcompile.frontend.validation.operands import Check, Operands
 
 _ALONG_ONE_AXIS = 13  # version since which Softmax and its like do not look at all the axes from the given one on
@@ -131,9 +131,8 @@ def _check_scatter_elements(operands: Operands) -> None:
     axis = operands.axis(0, least=1)
     for position in (1, 2):
         _check_no_more(operands, position, axis)
-    indices, updates = operands.shape(1), operands.shape(2)
-    if indices is not None and updates is not None and indices != updates:
-        raise UserError(operands.against(2, f"{shape_text(indices)} indices"))
+    if (indices := operands.shape(1)) is not None:
+        operands.expect(2, indices, wanted=f"{shape_text(indices)} indices")
     _check_along(operands, axis)
 
 
@@ -215,9 +214,7 @@ def _check_windows_of_image(operands: Operands) -> None:
     require(is_each, f"blocks, strides, dilations and pads against those of {rank} dimensions")
     is_sized = min((*kernel, *strides, *dilations), default=1) >= 1 and min(pads, default=0) >= 0
     require(is_sized, "blocks, strides and dilations of at least 1 and pads of at least 0 against others")
-    spans = (dilation * (size - 1) + 1 for dilation, size in zip(dilations, kernel, strict=True))
-    padded = (image[axis] + pads[axis] + pads[axis + rank] for axis in range(rank))
-    counts = [(extent - span) // stride + 1 for extent, span, stride in zip(padded, spans, strides, strict=True)]
+    counts = list(window_counts(operands.node, image, kernel) or ())
     is_whole = min(counts, default=1) >= 1 and data[2] == prod(counts) and not data[1] % prod(kernel)
     require(is_whole, operands.against(0, f"{counts} blocks of {shape_text(kernel)} per channel"))
 

@@ -20,8 +20,7 @@ _GROUP_PARAMETERS_PER_CHANNEL = 21  # version of the operators since which that 
 def _check_attention(operands: Operands) -> None:
     """``Q[b, s, n * h]``, ``K[b, l, g * h]`` and ``V[b, l, g * w]``; or ``[b, n, s, h]`` and so on, by head."""
     operands.expect_numbers_at_least({"softcap": 0})  # 0: no cap; of a negative one implementations do different things
-    data = operands.known(0)
-    _check_three_or_four(operands)
+    data = operands.known(0, 3, 4)
     operands.expect_vector(6, data[0], "batches")
     for position in (1, 2):
         shape = operands.expect_rank(position, len(data))
@@ -48,11 +47,6 @@ def _check_attention(operands: Operands) -> None:
     require(is_fit, operands.against(3, f"{shape_text(scores)} scores"))
 
 
-def _check_three_or_four(operands: Operands) -> None:
-    rank = len(operands.known(0))
-    require(rank in (3, 4), f"{operands.label(0)} has {rank} dimensions against 3 or 4")
-
-
 def _by_head(operands: Operands, position: int, count: str) -> Shape | None:
     """Return the shape of an operand as ``[b, n, s, h]``, None if it is not known.
 
@@ -75,8 +69,7 @@ def _check_rotary_embedding(operands: Operands) -> None:
         operands.expect_rank(position, 2 if by_position else 3)
     if cosine is not None:
         require(cosine[-1], operands.against(1, "at least one angle"))
-    data = operands.known(0)
-    _check_three_or_four(operands)
+    data = operands.known(0, 3, 4)
     length = data[1] if len(data) == 3 else data[2]
     tokens = dict.fromkeys([(data[0], length), (1, length)])
     if by_position:
@@ -87,11 +80,9 @@ def _check_rotary_embedding(operands: Operands) -> None:
 
 def _check_loss(operands: Operands) -> None:
     """``scores[b, class, …]`` and ``labels[b, …]``, and one weight per class."""
-    scores, labels = operands.known(0), operands.shape(1)
-    require(len(scores) >= 2, f"{operands.label(0)} has {len(scores)} dimensions against at least 2")
+    scores = operands.known_at_least(0, 2)
     expected = (scores[0], *scores[2:])
-    if labels is not None and labels != expected:
-        raise UserError(operands.against(1, f"{shape_text(expected)} of {operands.label(0)}"))
+    operands.expect(1, expected, wanted=f"{shape_text(expected)} of {operands.label(0)}")
     operands.expect_vector(2, scores[1], "classes")
 
 
@@ -161,9 +152,9 @@ def _check_quantised(operands: Operands) -> None:
         if shape is None or len(shape) < 2:
             continue
         for position in positions:
-            steps = operands.shape(position)
-            if steps is not None and len(steps) == 1 and steps[0] not in (1, shape[axis]):
-                raise UserError(operands.against(position, f"1 or {shape[axis]} of {operands.label(matrix)}"))
+            if len(operands.shape(position) or ()) == 1:
+                wanted = f"1 or {shape[axis]} of {operands.label(matrix)}"
+                operands.expect(position, (1,), (shape[axis],), wanted=wanted)
 
 
 def _check_filter_steps(filters: int, for_all: Sequence[int], of_filters: Sequence[int], operands: Operands) -> None:
@@ -180,9 +171,7 @@ def _check_filter_steps(filters: int, for_all: Sequence[int], of_filters: Sequen
         _check_groups(operands, filters)
     for position in (*for_all, *of_filters):
         count = weights[0] if weights and position in of_filters else 1
-        steps = operands.shape(position)
-        if steps is not None and steps not in ((), (1,), (count,)):
-            raise UserError(operands.against(position, f"one or {count} elements"))
+        operands.expect(position, (), (1,), (count,), wanted=f"one or {count} elements")
 
 
 def _check_einsum(operands: Operands) -> None:

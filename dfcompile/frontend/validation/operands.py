@@ -6,7 +6,6 @@ from typing import TypeAlias
 import numpy as np
 import onnx
 
-from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant, Constants, attribute_value
 from dfcompile.frontend.onnx.known_shapes import KnownShapes, Shape, require
 from dfcompile.frontend.onnx.shapes import Types
@@ -63,35 +62,13 @@ class Operands(KnownShapes[int], frozen=True):
         require(-rank <= axis < max(rank, 1), f"axis {axis} against {rank} dimensions of {self.label(position)}")
         return axis % rank if rank else 0
 
-    def known_at_least(self, position: int, least: int) -> Shape:
-        """Return the shape of an operand, which has enough dimensions.
-
-        Raises:
-            UnknownShapeError: it is omitted or not known.
-            UserError: it has fewer.
-        """
-        self.expect_least_rank(position, least)
-        return self.known(position)
-
-    def expect_least_rank(self, position: int, least: int) -> None:
-        """Check that an operand whose shape is known has enough dimensions.
-
-        Raises:
-            UserError: it has fewer.
-        """
-        shape = self.shape(position)
-        if shape is not None and len(shape) < least:
-            raise UserError(f"input {self.label(position)} has {len(shape)} dimensions against at least {least}")
-
     def expect_vector(self, position: int, length: int, what: str) -> None:
         """Check that an operand whose shape is known is a vector of a length.
 
         Raises:
             UserError: it has another shape.
         """
-        shape = self.shape(position)
-        if shape is not None and shape != (length,):
-            raise UserError(self.against(position, f"{length} {what}"))
+        self.expect(position, (length,), wanted=f"{length} {what}")
 
     def expect_numbers_at_least(self, least: Mapping[str, int]) -> None:
         """Check that numbers among the attributes are at least as large as they must be.

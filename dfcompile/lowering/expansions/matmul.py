@@ -3,10 +3,10 @@
 from msgspec import Struct
 
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion, parametric_expansion
+from dfcompile.lowering.expansions.own_loops import PARTS, Reduced, split_reduction
 from dfcompile.lowering.expressions import product_of, sum_dtype
 from dfcompile.lowering.map_fragment import Access, Loops
 from dfcompile.lowering.operators import MatMul
-from dfcompile.lowering.partial_results import PARTS, Reduced, split_reduction
 
 
 class _Product(Struct, frozen=True):

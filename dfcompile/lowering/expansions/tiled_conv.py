@@ -17,8 +17,8 @@ from msgspec import Struct
 from numpy.polynomial.polynomial import polyfromroots
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.dft import Matrix, rotations
 from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.fourier import Matrix, rotations
 from dfcompile.lowering.operators import Convolution, Copy, MatMul
 from dfcompile.lowering.windows import Windows, padded, windows_of
 

@@ -4,8 +4,7 @@ from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
-from dfcompile.page.views.roofline import design_kernel_tables, design_roofline_charts
-from dfcompile.page.views.sharding import design_sharding_chart
+from dfcompile.page.views.roofline import design_kernel_tables, design_roofline_charts, design_sharding_chart
 
 _MILLION = 1e6
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dfcompile.page.phrases import column, four_digits, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, SmallTable, View
-from dfcompile.page.views.roofline import roof
-from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.page.views.roofline import roof, sharding_chart
 from dfcompile.report.text_tables import Column
 
 _LONGEST = 160  # letters of an answer

@@ -5,11 +5,16 @@ from collections.abc import Iterator, Sequence
 from dfcompile.page.phrases import counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Mark, SmallTable, View, spread
-from dfcompile.page.views.choice import choice_reasons, chosen_options, held_cycles
+from dfcompile.page.views.choice import (
+    ResultRow,
+    choice_reasons,
+    chosen_options,
+    held_cycles,
+    result_rows,
+    results_table,
+)
 from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
-from dfcompile.page.views.results import ResultRow, result_rows, results_table
-from dfcompile.page.views.roofline import kernel_tables, roofline_charts
-from dfcompile.page.views.sharding import sharding_chart
+from dfcompile.page.views.roofline import kernel_tables, roofline_charts, sharding_chart
 from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
 

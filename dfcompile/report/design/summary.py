@@ -20,10 +20,7 @@ from dfcompile.report.figures import AssumptionSummary
 
 
 def summarize_design(
-    name: str,
-    solution: DesignSolution,
-    placed: tuple[PlacedConfiguration, ...],
-    corrections: tuple[Correction, ...],
+    name: str, solution: DesignSolution, placed: tuple[PlacedConfiguration, ...], corrections: tuple[Correction, ...]
 ) -> report.DesignReport:
     """Return the report on a solution, its placement, and the corrections that change its figures."""
     design = solution.design

@@ -16,12 +16,7 @@ Counted = TypeVar("Counted", PartFigures, KernelFigures)
 
 
 def study_table(
-    study: Study,
-    width: int,
-    *,
-    verbose: bool,
-    sweep: Sequence[Mapping[str, Json]] = (),
-    mapped: Sequence[str] = (),
+    study: Study, width: int, *, verbose: bool, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[str] = ()
 ) -> str:
     """Return a study as tables that are never wider than the page, with those of its mapping among them."""
     lines = [*(line for text in _model_lines(study) for line in folded(text, width, "  ")), ""]

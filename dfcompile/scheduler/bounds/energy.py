@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
-from dfcompile.scheduler.bounds.alike import alike, first_sums, some_values
+from dfcompile.scheduler.bounds.crossing import alike, first_sums, some_values
 from dfcompile.scheduler.bounds.precedence import Direction, Times, earliest
 
 _CELLS = 2**18  # tasks looked at times tasks: a tenth of a second

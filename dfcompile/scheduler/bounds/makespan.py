@@ -3,8 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.scheduler.bounds.alike import alike, some_values
-from dfcompile.scheduler.bounds.crossing import counting_bound, crossing_bound
+from dfcompile.scheduler.bounds.crossing import alike, counting_bound, crossing_bound, some_values
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound

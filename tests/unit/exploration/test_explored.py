@@ -12,8 +12,8 @@ from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, Objective, explore_space
 from dfcompile.exploration.asked import Figures, covers, figures_of, pareto_set
+from dfcompile.exploration.explored import ResultStore
 from dfcompile.exploration.job import Job, run_job
-from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.space import Bounds, choices_of, space_of
 from dfcompile.exploration.workers import InThisProcess
 from dfcompile.frontend import Program

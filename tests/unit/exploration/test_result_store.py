@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from dfcompile.errors import UserError
+from dfcompile.exploration.explored import ResultStore, default_store
 from dfcompile.exploration.job import Outcome
-from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.host.kept_lines import KeptLines
 from dfcompile.records import replace
 

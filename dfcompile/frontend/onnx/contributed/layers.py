@@ -10,8 +10,7 @@ from dfcompile.frontend.onnx.known_shapes import Shape, require
 def _matmul(call: Call) -> Mapping[str, Shape]:
     """``A[…, m, k] @ B[…, k, n]``; each may be transposed, its batch dimensions may stand between its matrix's."""
     for name in ("A", "B"):
-        shape = call.shape(name)
-        require(shape is None or len(shape) >= 2, f"{name!r} has {len(shape or ())} dimensions against at least 2")
+        call.expect_least_rank(name, 2)
     a, b = (_matrix(call, name) for name in ("A", "B"))
     require(a[-1] == b[-2], f"'A' has an inner dimension of {a[-1]} against {b[-2]} of 'B'")
     if a[:-2] and b[:-2] and a[:-2] != b[:-2]:

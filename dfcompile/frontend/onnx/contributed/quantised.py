@@ -25,8 +25,7 @@ def _together(names: Sequence[str], shapes: Sequence[Shape]) -> Shape:
 
 
 def _global_pool(call: Call) -> Mapping[str, Shape]:
-    shape = call.known("X")
-    require(len(shape) >= 3, f"'X' has {len(shape)} dimensions against at least 3")
+    shape = call.known_at_least("X", 3)
     return {"Y": (*shape[:2], *(1 for _ in shape[2:]))}
 
 

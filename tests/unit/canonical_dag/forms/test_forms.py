@@ -22,7 +22,7 @@ from dfcompile.canonical_dag import (
     read_dag,
 )
 from dfcompile.errors import UserError
-from dfcompile.visualization.families import to_dot
+from dfcompile.visualization.dataflow import to_dot
 from tests.strategies import canonical_dags
 
 PRODUCT = """\

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.lowering import Choice
-from dfcompile.lowering.fourier import stages
+from dfcompile.lowering.expansions.dft import stages
 from tests.examples import examples
 from tests.onnx_nodes import Array, Attribute, Node, check_node, lowered, random, scopes
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
 from dfcompile.lowering import CanonicalOperator, Choice, Reduction, lower_to_canonical, lower_to_maps
+from dfcompile.lowering.expansions.own_loops import PARTS
 from dfcompile.lowering.operators import MatMul, Reduce
-from dfcompile.lowering.partial_results import PARTS
 from dfcompile.scheduler import ScheduleOptions, schedule
 from dfcompile.testing.expansions import canonical_program
 from tests.examples import examples

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.scheduler.bounds.alike import alike, first_sums, largest_sum
-from dfcompile.scheduler.bounds.crossing import crossing_bound
+from dfcompile.scheduler.bounds.crossing import alike, crossing_bound, first_sums, largest_sum
 
 FIGURES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=12)
 
