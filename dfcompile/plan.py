@@ -115,7 +115,7 @@ def plan_of(options: Options) -> Plan:
         saved=_saved(options),
         rules=options.expand.rules,
         schedules=tuple(
-            ScheduleOptions(pes, hop_cycles=system.streams.hop_cycles, **of_stage(options, "scheduling"))
+            ScheduleOptions(pes, hardware=system.streams.hardware, **of_stage(options, "scheduling"))
             for pes in options.pes
         ),
         system=system,

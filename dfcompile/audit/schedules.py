@@ -52,7 +52,7 @@ class PlainReplay:
 
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
-        self._capacity = schedule.fifo_capacity.tolist()
+        self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), schedule.hardware.pipeline_cycles
         self._volumes: list[tuple[int, int]] = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
         self.start: dict[int, int] = {}
         self.end: dict[int, int] = {}
@@ -125,7 +125,7 @@ class PlainReplay:
         if not inputs:
             self.start[node] = now
         if not (inputs or outputs):
-            return now + max(taken, given) * bool(self._graph.is_task[node])
+            return now + (max(taken, given) + self._pipeline) * bool(self._graph.is_task[node])
         reads, writes = taken or given, given or taken
         read = written = 0
         while read < reads or written < writes:
@@ -143,14 +143,14 @@ class PlainReplay:
                     self.start[node] = now
                 read += 1
             now += read < reads or written < writes
-        return now
+        return now + self._pipeline
 
     def _write(self, edge: int, now: int) -> Generator[Event, None, int]:
         free = len(self._put[edge]) - self._capacity[edge]
         while free >= len(self._got[edge]):
             yield "got", edge
         if free >= 0:
-            there = self._got[edge][free] + self._schedule.hop_cycles
+            there = self._got[edge][free] + self._schedule.hardware.hop_cycles
             self.write_stall_cycles += max(there - now, 0)
             now = max(there, now)
         self._put[edge].append(now)
@@ -161,7 +161,7 @@ class PlainReplay:
         place = len(self._got[edge])
         while place >= len(self._put[edge]):
             yield "put", edge
-        now = max(self._put[edge][place] + self._schedule.hop_cycles, now)
+        now = max(self._put[edge][place] + self._pipeline + self._schedule.hardware.hop_cycles, now)
         self._got[edge].append(now)
         self._wake(("got", edge))
         return now
@@ -182,7 +182,7 @@ def audit_times(where: str, schedule: Schedule, graph: GraphFigures) -> None:
     awaited = _awaited(schedule, graph)
     alone = graph.is_task & ~takes
     _expect_times(where, "start", np.where(alone, awaited, schedule.start), schedule.start, graph)
-    ended = np.where(alone & ~gives, awaited + graph.work, schedule.last_out)
+    ended = np.where(alone & ~gives, awaited + graph.work + schedule.hardware.pipeline_cycles, schedule.last_out)
     ended = np.where(graph.is_task, ended, awaited)
     _expect_times(where, "end", ended, schedule.last_out, graph)
     found = plain_times(graph, schedule)
@@ -226,7 +226,7 @@ def audit_simulation(
     waited = np.zeros(graph.dag.nodes_count, dtype=np.int64)
     np.add.at(waited, graph.dag.edge_target, replay.read_stall)
     np.add.at(waited, graph.dag.edge_source, replay.write_stall)
-    left = replay.end - replay.start - graph.work - waited
+    left = replay.end - replay.start - graph.work - checked.schedule.hardware.pipeline_cycles - waited
     if (left[graph.is_task] != 0).any():
         node = int(np.flatnonzero(graph.is_task & (left != 0))[0])
         raise VerificationError(

@@ -1,9 +1,10 @@
 """Sums up schedules as parts of a report, and what they rest on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.records import replace
 from dfcompile.report.figure import filled
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
@@ -62,16 +63,23 @@ def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[Assumpti
     return (
         AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
         AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
-        AssumptionSummary("FIFOs", *_fifos(max((schedule.hop_cycles for schedule in made), default=0))),
+        *_parts(made[0].hardware if made else LITERATURE),
     )
 
 
-def _fifos(hop_cycles: int) -> tuple[str, str]:
-    """Return what is assumed of FIFOs, and who says so."""
-    if not hop_cycles:
-        return "pass through: read in the cycle of the write, and refilled in that of the read", "[dematteis23]"
-    cycles = f"{hop_cycles} cycle{'s' if hop_cycles > 1 else ''}"
-    return f"an element is there {cycles} after its write, and its place {cycles} after its read", "--system"
+def _parts(hardware: Hardware) -> Iterator[AssumptionSummary]:
+    """Yield what is assumed of FIFOs, and of tasks where that is not what the literature assumes."""
+    passing = "pass through: read in the cycle of the write, and refilled in that of the read", "[dematteis23]"
+    cycles = _cycles(hardware.hop_cycles)
+    registered = f"an element is there {cycles} after its write, and its place {cycles} after its read", "--system"
+    yield AssumptionSummary("FIFOs", *(registered if hardware.hop_cycles else passing))
+    if hardware.pipeline_cycles:
+        value = f"an element leaves its task {_cycles(hardware.pipeline_cycles)} later than in the literature"
+        yield AssumptionSummary("pipelines", value, "--system")
+
+
+def _cycles(count: int) -> str:
+    return f"{count} cycle{'s' if count > 1 else ''}"
 
 
 NAME, SOURCE = "complex numbers", "dfcompile"

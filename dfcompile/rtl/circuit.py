@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.errors import UserError
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 
@@ -70,7 +71,7 @@ class Circuit(Struct, frozen=True):
         stores: writing ports that are the memory's.
         waits: of each node, shape [nodes].
         blocks: nodes of each spatial block, if there are barriers between them; else none.
-        hop_cycles: from the write of an element to a FIFO until it can be read, and back.
+        hardware: what FIFOs and tasks take.
     """
 
     families: tuple[Family, ...]
@@ -79,7 +80,7 @@ class Circuit(Struct, frozen=True):
     stores: tuple[int, ...]
     waits: tuple[Waits, ...]
     blocks: tuple[tuple[int, ...], ...]
-    hop_cycles: int = 0
+    hardware: Hardware = LITERATURE
 
     @property
     def tasks(self) -> int:
@@ -113,7 +114,7 @@ def circuit_of(dag: CanonicalDag, replay: Replay) -> Circuit:
         stores=tuple(layout.memory_ports(layout.push_of)),
         waits=layout.waits(),
         blocks=layout.blocks(),
-        hop_cycles=replay.hop_cycles,
+        hardware=replay.hardware,
     )
 
 

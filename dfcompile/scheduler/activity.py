@@ -299,11 +299,12 @@ class _Profiles:
 
     def finish(self, path: tuple[Stay, ...]) -> Activity:
         """Return what was found; tasks of no unit work all the time, or as much as is left of those not followed."""
+        cycles = self._schedule.hardware.cycles(self._dag)
         averaged, tasks = 0, np.flatnonzero(self._schedule.pe != NO_PE)
         for node in tasks.tolist():
             if not self._phases[node]:
                 begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
-                work = min(int(self._dag.work[node]), end - begin)
+                work = min(int(cycles[node]), end - begin)
                 averaged += work < end - begin
                 self._add_phases(node, np.array([begin, end]), np.array([0, end - begin - work]), None)
         for edge in np.flatnonzero(self._schedule.streamed & ~self._seen).tolist():
@@ -320,7 +321,7 @@ class _Profiles:
             held=np.cumsum(self._change)[:-1],
             working=tuple((self._working / np.diff(self._marks)).tolist()),
             occupied=tuple((self._occupied / np.diff(self._marks)).tolist()),
-            worked_cycles=int(self._dag.work[tasks].sum()),
+            worked_cycles=int(cycles[tasks].sum()),
             occupied_cycles=int((self._schedule.last_out[tasks] - self._schedule.start[tasks]).sum()),
             path=path,
             averaged=averaged,

@@ -5,6 +5,7 @@ from functools import cache, cached_property, partial
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import work_of
 from dfcompile.scheduler.baseline import schedule_non_streaming
@@ -58,7 +59,7 @@ class Scheduling:
 
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
-        self._baselines: dict[int, NonStreamingSchedule] = {}
+        self._baselines: dict[tuple[int, Hardware], NonStreamingSchedule] = {}
         self._bound = cache(partial(lower_bound_cycles, dag))
 
     @cached_property
@@ -80,11 +81,12 @@ class Scheduling:
         with work_of(2) as steps:
             timed = timed_schedule(self.dag, options) if known is None else known
             steps.add()
-            if options.pes not in self._baselines:
-                made = timed.non_streaming or schedule_non_streaming(self.dag, options.pes)
-                check_non_streaming(self.dag, made)
-                self._baselines[options.pes] = made
-            baseline = self._baselines[options.pes]
+            machine = options.pes, options.hardware
+            if machine not in self._baselines:
+                made = timed.non_streaming or schedule_non_streaming(self.dag, options.pes, options.hardware)
+                check_non_streaming(self.dag, made, options.hardware)
+                self._baselines[machine] = made
+            baseline = self._baselines[machine]
             found, ends = timed.schedule, not timed.deadlock
             deepest, most = int(found.fifo_capacity.max(initial=0)), options.max_fifo
             if most is not None and deepest > most:

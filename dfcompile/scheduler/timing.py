@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.analysis import connected, on_loops
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.distinct import distinct
 from dfcompile.errors import UserError
 from dfcompile.scheduler.blocks import Blocks
@@ -93,7 +94,7 @@ class Times(Struct, frozen=True, eq=False):
         return int(self.last_out.max()) if len(self.last_out) else 0
 
 
-def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool, hop_cycles: int = 0) -> Times:
+def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool, hardware: Hardware = LITERATURE) -> Times:
     """Compute the times of a gang schedule from mean streaming intervals [dematteis23, section 5.2].
 
     With b the end of the block before (barrier), over the predecessors u of v::
@@ -102,21 +103,21 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool, hop_cycles: 
         FO(v) = ST(v) + 1, for a downsampler ST(v) + 1 + ceil(s_i * (ceil(I / O) - 1))
         LO(v) = ST(v) + 1 + ceil(max(s_i * (I - 1), s_o * (O - 1)))
 
-    and an upsampler whose output ends before its input still emits ``ceil(O / I) - 1`` elements after it. Buffers
-    and pseudo nodes take no time.
+    and an upsampler whose output ends before its input still emits ``ceil(O / I) - 1`` elements after it. Where tasks
+    have pipelines, FO and LO are later by their cycles. Buffers and pseudo nodes take no time.
 
     Args:
         dag: the graph.
         blocks: its spatial blocks.
         streamed: which edges are streamed; none of them may touch a buffer, shape [edges].
-        hop_cycles: from the write of an element until it can be read; 0 in the literature.
+        hardware: what FIFOs and tasks take.
 
     Raises:
         UserError: a time does not fit in 64 bits.
     """
     peak = peak_volumes(dag, streamed)
-    offsets = node_offsets(dag, blocks.block, peak, streamed)
-    times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block), hop_cycles)
+    offsets = node_offsets(dag, blocks.block, peak, streamed, hardware)
+    times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block), hardware.hop_cycles)
     start, first_out, last_out = (int64_column(column) for column in times)
     return Times(start, first_out, last_out, peak)
 
@@ -176,7 +177,9 @@ def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
     return np.where(streams_in, peak - peak // volume_in, dag.work + -dag.work // volume_in)
 
 
-def node_offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
+def node_offsets(
+    dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool, hardware: Hardware
+) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each.
 
     ``s * (V - 1)`` with ``s = peak / V`` rounds up to ``peak - peak // V``: no product is needed. Elements from
@@ -202,6 +205,7 @@ def node_offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -
     pace = np.where(streams_in[reducing], peak[reducing], volume_in[reducing])
     first[reducing] += ceil_ratio(pace, awaited, volume_in[reducing])
     first = np.where(dag.volume_out == 0, last, first)
+    first, last = first + hardware.pipeline_cycles, last + hardware.pipeline_cycles
     return np.where(dag.is_computational, first, 0), np.where(dag.is_computational, last, 0)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine, Network, Prices
 from dfcompile.errors import UserError
@@ -81,15 +82,18 @@ class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         fifo: their kind.
         latency_cycles: of the link that each is on, there and back, beside what its kind takes.
+        pipeline_cycles: of the tasks that write to them, or to memory.
     """
 
     fifo: FifoKind = FifoKind.PASS_THROUGH
     latency_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
 
+    pipeline_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
+
     @property
-    def hop_cycles(self) -> int:
-        """Cycles from the write of an element until it can be read, and from its read until its place is free."""
-        return self.latency_cycles + (self.fifo is FifoKind.REGISTERED)
+    def hardware(self) -> Hardware:
+        """What FIFOs and tasks take."""
+        return Hardware(self.latency_cycles + (self.fifo is FifoKind.REGISTERED), self.pipeline_cycles)
 
 
 ONE_CHIP = Network("none", ())

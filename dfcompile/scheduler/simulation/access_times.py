@@ -38,6 +38,7 @@ class _Steps:
         self._sequences = [_listed(stretch, node) for node in range(len(unit.nodes))]
 
     def run(self) -> list[int]:
+        unit = self._unit
         ready = deque(node for node, missing in enumerate(self._missing) if missing == 0)
         while ready:
             node = ready.popleft()
@@ -45,7 +46,7 @@ class _Steps:
             self._stuck[node] = stuck
             ready.extend(woken)
             if stuck == FINISHED:
-                end = self._delay[node] + self._stretch.sequences[node].cycles
+                end = unit.left(node, self._delay[node] + self._stretch.sequences[node].cycles)
                 for follower in self._followers[node]:
                     self._delay[follower] = max(self._delay[follower], end)
                     self._missing[follower] -= 1
@@ -64,6 +65,7 @@ class _Steps:
         """Run a task until it is stuck; return where, and the neighbours that its accesses let go on."""
         unit, past, stuck = self._unit, self._stretch.past, self._stuck
         accesses, waits = self._sequences[node]
+        forward, backward = unit.hardware.forward_cycles, unit.hardware.hop_cycles
         delay = self._delay[node]
         woken: list[int] = []
         place = self._place[node]
@@ -78,7 +80,7 @@ class _Steps:
                 if number >= len(other[edge]):
                     self._place[node], self._delay[node] = place, delay
                     return edge, woken
-                delay = max(delay, other[edge][number] + unit.hop_cycles - wait)
+                delay = max(delay, other[edge][number] + (forward if is_read else backward) - wait)
             mine[edge].append(delay + wait)
             neighbour = unit.source[edge] if is_read else unit.target[edge]
             if stuck[neighbour] == edge:
@@ -131,7 +133,7 @@ def relax(stretch: Stretch) -> bool:
                 _visit(stretch, node)
                 _mark(stretch, node, dirty)
                 visits -= 1
-                if followers[node] and (last := stretch.end(node)) != end[node]:
+                if followers[node] and (last := unit.left(node, stretch.end(node))) != end[node]:
                     end[node] = last
                     for follower in followers[node]:
                         dirty[follower] = True

@@ -169,7 +169,7 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     if replay.barrier:  # the one between their blocks implies waits of one node for another
         both = np.flatnonzero((waiting < dag.nodes_count) & (awaited < dag.nodes_count))
         outside[both] &= replay.block[awaited[both]] >= replay.block[waiting[both]]
-    work = (*dag.work.tolist(), *[0] * (count - dag.nodes_count))
+    work = (*replay.hardware.cycles(dag).tolist(), *[0] * (count - dag.nodes_count))
     return Plan(work, _rows(waiting[outside], awaited[outside], count), tuple(_sequence(dag, replay, unit, inner)))
 
 
@@ -282,7 +282,7 @@ def _sequence(
         if done < first:
             yield nodes[done:first]
         own = [column[first_edge:last_edge] for column in of_edges]
-        yield replace(_unit(nodes[first:end], own, accesses, inner_waits), hop_cycles=replay.hop_cycles)
+        yield replace(_unit(nodes[first:end], own, accesses, inner_waits), hardware=replay.hardware)
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]

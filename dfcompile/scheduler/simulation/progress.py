@@ -177,7 +177,7 @@ def find_repetition(before: Stretch | None, stretch: Stretch, ends: list[int], m
             else:
                 young.append(edge)
                 count = min(count, _lasting_while_young(stretch, edge, writing))
-        there = stretch.puts(edge) + stretch.unit.hop_cycles
+        there = stretch.puts(edge) + stretch.unit.hardware.forward_cycles
         count = min(count, _lasting(there, writing, stretch.reads(edge), reading, most))
     return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
 
@@ -212,6 +212,6 @@ def _lasting_while_young(stretch: Stretch, edge: int, writing: int) -> int:
     """
     puts = stretch.puts(edge)
     nothing_awaited = bool((stretch.frees(edge) < puts).all())
-    if nothing_awaited and int(stretch.reads(edge)[-1]) + stretch.unit.hop_cycles <= int(puts[0]) + writing:
+    if nothing_awaited and int(stretch.reads(edge)[-1]) + stretch.unit.hardware.hop_cycles <= int(puts[0]) + writing:
         return stretch.past[edge] // len(puts)
     return 0

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import EDGE_COLUMNS, Bool, CanonicalDag, Column, Int32, Int64, NodeKind, frozen
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.canonical_dag.verifier import reject_edge, reject_node
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
@@ -25,7 +26,7 @@ class Replay(Struct, frozen=True, eq=False):
             Not read for other edges, shape [edges].
         block: spatial block of each node; without ``barrier`` no time depends on it, shape [nodes].
         barrier: whether no node of a block starts before all nodes of the blocks before it have ended.
-        hop_cycles: from the write of an element until it can be read, and from its read until its place can be taken.
+        hardware: what the machine's FIFOs and tasks take.
     """
 
     pe: Int32
@@ -34,7 +35,7 @@ class Replay(Struct, frozen=True, eq=False):
     fifo_capacity: Int64
     block: Int32
     barrier: bool = False
-    hop_cycles: int = 0
+    hardware: Hardware = LITERATURE
 
     def unlimited(self, dag: CanonicalDag) -> "Replay":
         """Return the same with FIFOs that are never full."""

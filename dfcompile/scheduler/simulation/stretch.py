@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NO_EDGE, NOT_STARTED, Wait, WaitReason
 
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
@@ -110,7 +111,7 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
         target: reading node of each edge; a node reads its edges in their order.
         capacity: elements that the FIFO of each edge holds.
         waits: nodes of the unit that must have ended before each node starts.
-        hop_cycles: of every FIFO, see `Replay`.
+        hardware: see `Replay`.
     """
 
     nodes: tuple[int, ...]
@@ -121,7 +122,7 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
     target: tuple[int, ...]
     capacity: tuple[int, ...]
     waits: tuple[tuple[int, ...], ...]
-    hop_cycles: int = 0
+    hardware: Hardware = LITERATURE
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
@@ -143,10 +144,14 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
         """The largest number of equal parts into which every volume can be cut; 1 where nodes wait for ends."""
         return 1 if any(self.waits) else max(gcd(*self.reads, *self.writes), 1)
 
+    def left(self, node: int, cycle: int) -> int:
+        """Return when a node has ended that has gone through its accesses: a task has to empty its pipeline."""
+        return cycle + self.hardware.pipeline_cycles if self.reads[node] else cycle
+
     @property
     def shape(self) -> Hashable:
         """What its times depend on, whichever nodes and edges of the graph it has."""
-        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits, self.hop_cycles
+        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits, self.hardware
 
     @property
     def whole(self) -> tuple[Place, ...]:
@@ -241,14 +246,11 @@ class Stretch(Struct, eq=False):
 
     def arrivals(self, edge: int) -> Int64:
         """Times from which the elements read in the stretch can be read (may be a view), shape [elements]."""
-        return self._hopped(self.sent[edge][: len(self.gets[edge]) - self.past[edge]])
+        return _later(self.sent[edge][: len(self.gets[edge]) - self.past[edge]], self.unit.hardware.forward_cycles)
 
     def frees(self, edge: int) -> Int64:
         """Times from which a bounded FIFO has the place for each write (may be a view), shape [elements]."""
-        return self._hopped(self.gets[edge][self.pending[edge] : len(self.sent[edge])])
-
-    def _hopped(self, times: Int64) -> Int64:
-        return times + self.unit.hop_cycles if self.unit.hop_cycles else times
+        return _later(self.gets[edge][self.pending[edge] : len(self.sent[edge])], self.unit.hardware.hop_cycles)
 
     def first_start(self, node: int) -> int:
         """Return when a node has read its first element of every streamed input, ``NEVER`` if not in this stretch."""
@@ -281,6 +283,10 @@ class Stretch(Struct, eq=False):
             yield edge, True, read_at + place, sequence.get_waits
         for place, edge in enumerate(outputs):
             yield edge, False, write_at + place, sequence.put_waits
+
+
+def _later(times: Int64, cycles: int) -> Int64:
+    return times + cycles if cycles else times
 
 
 class PeakMeter:

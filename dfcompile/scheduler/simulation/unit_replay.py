@@ -65,7 +65,7 @@ def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[
     numbers, capacity = (tuple(each[edge] for edge in edges) for each in (unit.edges, unit.capacity))
     source, target = (tuple(by[ends[edge]] for edge in edges) for ends in (unit.source, unit.target))
     waits = tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes)
-    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits, unit.hop_cycles)
+    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits, unit.hardware)
 
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
@@ -114,7 +114,9 @@ class _UnitReplay:
         self._start = [NEVER] * len(unit.nodes)
         self._stalls = ([0] * len(unit.edges), [0] * len(unit.edges))  # of readers and of writers
         hand_over = not any(unit.waits)
-        self._meters = [PeakMeter(capacity, unit.hop_cycles, hand_over=hand_over) for capacity in unit.capacity]
+        self._meters = [
+            PeakMeter(capacity, unit.hardware.hop_cycles, hand_over=hand_over) for capacity in unit.capacity
+        ]
         self._busiest = max(*unit.reads, *unit.writes) // unit.rounds  # elements per round of the busiest task
         first_size = -(-_FIRST_ELEMENTS // max(self._busiest, 1))
         repeats = unit.rounds >= _FEWEST_STRETCHES * first_size
@@ -181,7 +183,8 @@ class _UnitReplay:
         for node, place in enumerate(stuck):
             if self._start[node] == NEVER and place != NOT_STARTED:
                 self._start[node] = max(stretch.first_start(node), NEVER)
-        end = [end if place == FINISHED else NEVER for end, place in zip(stretch.ends(), stuck, strict=True)]
+        ended = map(self._unit.left, range(len(stuck)), stretch.ends())
+        end = [end if place == FINISHED else NEVER for end, place in zip(ended, stuck, strict=True)]
         nothing = (0,) * len(self._unit.edges)
         return UnitTimes(tuple(self._start), tuple(end), nothing, nothing, nothing, tuple(stuck))
 
@@ -193,7 +196,8 @@ class _UnitReplay:
     def _times(self) -> UnitTimes:
         read_stall, write_stall = map(tuple, self._stalls)
         peak = tuple(meter.peak for meter in self._meters)
-        return UnitTimes(tuple(self._start), tuple(self._progress.clock), read_stall, write_stall, peak, ())
+        end = tuple(map(self._unit.left, range(len(self._start)), self._progress.clock))
+        return UnitTimes(tuple(self._start), end, read_stall, write_stall, peak, ())
 
     def _next_size(self, stretch: Stretch, rounds: int) -> int:
         """Return a longer stretch, a multiple of the period that shows in the last one."""

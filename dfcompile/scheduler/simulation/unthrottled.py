@@ -93,9 +93,9 @@ class _Replaying:
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
         sequence = self._sequence(node)
-        self.start[node], self.end[node] = clock, clock + sequence.cycles
-        hop = self._unit.hop_cycles
-        delays = (self._written_to(edge) - (sequence.get_waits - hop) for edge in self._unit.inputs[node])
+        self.start[node], self.end[node] = clock, self._unit.left(node, clock + sequence.cycles)
+        there = self._unit.hardware.forward_cycles
+        delays = (self._written_to(edge) - (sequence.get_waits - there) for edge in self._unit.inputs[node])
         rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
         if not rows:
             if self._readers[node]:
@@ -103,7 +103,7 @@ class _Replaying:
             return
         largest = running_maxima(clock, rows[-1])
         self.start[node] = int(largest[1]) if len(largest) > 1 else clock
-        self.end[node] = int(largest[-1]) + sequence.cycles
+        self.end[node] = self._unit.left(node, int(largest[-1]) + sequence.cycles)
         if self._readers[node]:
             self._written[node] = largest[sequence.gets_before] + sequence.put_waits
         if self._details and len(largest) > 1:
@@ -122,7 +122,7 @@ class _Replaying:
             # What a task waits for its first elements comes before its start.
             self.read_stall[edge] += stall - (first - first_before)
             before, first_before = delay, first
-            puts, hop = self._written_to(edge), self._unit.hop_cycles
+            puts, hop = self._written_to(edge), self._unit.hardware.hop_cycles
             # so many places are free again when it is written
             left = np.searchsorted(delay + (sequence.get_waits + hop), puts, side="right" if hop else "left")
             self.peak[edge] = int((np.arange(1, len(puts) + 1) - left).max())

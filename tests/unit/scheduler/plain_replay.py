@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.scheduler.simulation import NEVER, Replay
 from tests.strategies import DagShape, canonical_dags
 
@@ -32,7 +33,7 @@ class _Machine:
         self.end = [NEVER] * dag.nodes_count
         # of each FIFO when its elements were written, and its places freed, that nobody has taken
         self.held: list[list[int]] = [[] for _ in range(dag.edges_count)]
-        self.free = [[-replay.hop_cycles] * capacity for capacity in replay.fifo_capacity.tolist()]
+        self.free = [[-replay.hardware.hop_cycles] * capacity for capacity in replay.fifo_capacity.tolist()]
         self.passed = [0] * dag.edges_count
         self.progress = 0
 
@@ -59,6 +60,8 @@ class _Machine:
         self._now(self.start, node)  # of a task with streamed inputs overwritten by its first read
         if dag.is_computational[node]:
             yield from self._work(node, int(dag.volume_in[node]), int(dag.volume_out[node]))
+            for _ in range(self.replay.hardware.pipeline_cycles):
+                yield True
         self._now(self.end, node)
 
     def _work(self, node: int, volume_in: int, volume_out: int) -> Iterator[bool]:
@@ -85,7 +88,7 @@ class _Machine:
             while not self._is_there(self.free[edge]):
                 yield False
             self.free[edge].pop(0)
-            self.held[edge].append(self.now)
+            self.held[edge].append(self.now + self.replay.hardware.pipeline_cycles)
             self.progress += 1
 
     def _read(self, inputs: list[int]) -> Iterator[bool]:
@@ -98,11 +101,11 @@ class _Machine:
             self.progress += 1
 
     def _is_there(self, since: list[int]) -> bool:
-        return bool(since) and since[0] + self.replay.hop_cycles <= self.now
+        return bool(since) and since[0] + self.replay.hardware.hop_cycles <= self.now
 
     def is_on_its_way(self) -> bool:
         """Whether an element or a place will be there in a later cycle."""
-        last = self.now - self.replay.hop_cycles
+        last = self.now - self.replay.hardware.hop_cycles
         return any(times and times[-1] > last for times in (*self.held, *self.free))
 
     def _now(self, column: list[int], node: int) -> None:
@@ -143,6 +146,7 @@ def replays(
     all_streamed: bool = False,
     most_capacity: int = 4,
     most_hop: int = 0,
+    most_pipeline: int = 0,
 ) -> tuple[CanonicalDag, Replay]:
     """Random canonical DAGs with random FIFOs, placements, orders and barriers, sensible or not."""
     dag = draw(canonical_dags(DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers)))
@@ -161,6 +165,9 @@ def replays(
         fifo_capacity=np.array(capacity, dtype=np.int64),
         block=block.astype(np.int32),
         barrier=draw(st.integers(0, 3)) == 0,
-        hop_cycles=draw(st.integers(0, most_hop)) if most_hop else 0,
+        hardware=Hardware(
+            draw(st.integers(0, most_hop)) if most_hop else 0,
+            draw(st.integers(0, most_pipeline)) if most_pipeline else 0,
+        ),
     )
     return dag, replay

@@ -108,19 +108,19 @@ def _agrees(case: Case) -> None:
 
 
 @examples(75)
-@given(replays(most_hop=3))
+@given(replays(most_hop=3, most_pipeline=4))
 def test_simulation_agrees_with_the_plain_replay(case: Case) -> None:
     _agrees(case)
 
 
 @examples(60)
-@given(replays(max_volume=4, most_hop=3, most_capacity=12), st.sampled_from([30, 77]))
+@given(replays(max_volume=4, most_hop=3, most_pipeline=4, most_capacity=12), st.sampled_from([30, 77]))
 def test_repeated_traffic_agrees_with_the_plain_replay(case: Case, factor: int) -> None:
     _agrees((scaled(case[0], factor), case[1]))
 
 
 @examples(60)
-@given(replays(most_capacity=6, most_hop=3))
+@given(replays(most_capacity=6, most_hop=3, most_pipeline=4))
 def test_simulation_without_details_finds_the_same_times_but_no_stalls_and_peaks(case: Case) -> None:
     whole = simulate(*case)
     found = simulate(*case, details=False)
@@ -156,14 +156,14 @@ def _in_small_parts() -> Iterator[None]:
 
 
 @examples(75)
-@given(replays(most_capacity=6, most_hop=3))
+@given(replays(most_capacity=6, most_hop=3, most_pipeline=4))
 def test_replay_in_parts_agrees_with_the_plain_replay(case: Case) -> None:
     with _in_small_parts():
         _agrees(case)
 
 
 @examples(50)
-@given(replays(most_capacity=30, most_hop=3))
+@given(replays(most_capacity=30, most_hop=3, most_pipeline=4))
 def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -> None:
     whole = simulate(*case)
     with _in_small_parts():
@@ -295,7 +295,7 @@ def test_peak_of_a_long_lag_is_found_in_repeated_traffic() -> None:
 
 
 @examples(60)
-@given(replays(max_volume=12, most_hop=3), st.data())
+@given(replays(max_volume=12, most_hop=3, most_pipeline=4), st.data())
 def test_larger_fifos_delay_nothing_and_peaks_suffice(case: Case, data: st.DataObject) -> None:
     dag, replay = case
     found = simulate(dag, replay)
