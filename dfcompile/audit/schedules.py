@@ -15,7 +15,7 @@ import numpy as np
 from dfcompile.audit.comparing import audit_derived, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
 from dfcompile.report.figures import Report, ScheduleSummary, SimulationSummary
@@ -37,6 +37,17 @@ def plain_times(graph: GraphFigures, schedule: Schedule) -> "PlainReplay | None"
     return replay
 
 
+def _turns(ends: Int32, schedule: Schedule) -> tuple[list[int], defaultdict[int, int]]:
+    """Return in which cycle of a row of its task each edge is accessed, and of each node the last of these cycles."""
+    turn: list[int] = []
+    edges: dict[int, int] = defaultdict(int)
+    for node in ends.tolist():
+        turn.append(edges[node] // (schedule.hardware.ports or len(ends)))
+        edges[node] += 1
+    last: defaultdict[int, int] = defaultdict(int, zip(ends.tolist(), turn, strict=True))  # of several edges the last
+    return turn, last
+
+
 Event = tuple[str, int]  # the end of a node, or what was put into a FIFO, or got from it
 
 
@@ -53,6 +64,9 @@ class PlainReplay:
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
         self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), schedule.hardware.pipeline_cycles
+        reading, writing = (_turns(ends, schedule) for ends in (graph.dag.edge_target, graph.dag.edge_source))
+        # Of reads and of writes: the turn of each edge in its row, and the last turn of each node.
+        self._turn, self._rows = (reading[0], writing[0]), (reading[1], writing[1])
         self._volumes: list[tuple[int, int]] = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
         self.start: dict[int, int] = {}
         self.end: dict[int, int] = {}
@@ -125,22 +139,25 @@ class PlainReplay:
         if not inputs:
             self.start[node] = now
         if not (inputs or outputs):
-            return now + (max(taken, given) + self._pipeline) * bool(self._graph.is_task[node])
+            going_on = self._rows[0][node] * taken + self._rows[1][node] * given
+            return now + (max(taken, given) + going_on + self._pipeline) * bool(self._graph.is_task[node])
         reads, writes = taken or given, given or taken
         read = written = 0
         while read < reads or written < writes:
             if written < read * writes // reads:
                 for edge in outputs:
-                    now = yield from self._write(edge, now)
+                    now = (yield from self._write(edge, now + self._turn[1][edge])) - self._turn[1][edge]
+                now += self._rows[1][node]
                 written += 1
             if read < reads and written == read * writes // reads:
                 first = now
                 for edge in inputs:
-                    now = yield from self._read(edge, now)
+                    now = (yield from self._read(edge, now + self._turn[0][edge])) - self._turn[0][edge]
                 if read:
                     self.read_stall_cycles += now - first
                 elif inputs:
                     self.start[node] = now
+                now += self._rows[0][node]
                 read += 1
             now += read < reads or written < writes
         return now + self._pipeline
@@ -167,6 +184,15 @@ class PlainReplay:
         return now
 
 
+def _cycles(schedule: Schedule, graph: GraphFigures) -> Int64:
+    """Return what each task takes if it never waits, shape [nodes]: its work, the rest of its rows, its pipeline."""
+    dag, cycles = graph.dag, graph.work + schedule.hardware.pipeline_cycles
+    for ends, volume in ((dag.edge_target, graph.taken), (dag.edge_source, graph.given)):
+        last = _turns(ends, schedule)[1]
+        cycles = cycles + volume * np.array([last[node] for node in range(dag.nodes_count)], dtype=np.int64)
+    return cycles
+
+
 def audit_times(where: str, schedule: Schedule, graph: GraphFigures) -> None:
     """Compute the times of a schedule that a replay gave anew, as far as that is quick.
 
@@ -182,7 +208,7 @@ def audit_times(where: str, schedule: Schedule, graph: GraphFigures) -> None:
     awaited = _awaited(schedule, graph)
     alone = graph.is_task & ~takes
     _expect_times(where, "start", np.where(alone, awaited, schedule.start), schedule.start, graph)
-    ended = np.where(alone & ~gives, awaited + graph.work + schedule.hardware.pipeline_cycles, schedule.last_out)
+    ended = np.where(alone & ~gives, awaited + _cycles(schedule, graph), schedule.last_out)
     ended = np.where(graph.is_task, ended, awaited)
     _expect_times(where, "end", ended, schedule.last_out, graph)
     found = plain_times(graph, schedule)
@@ -226,7 +252,7 @@ def audit_simulation(
     waited = np.zeros(graph.dag.nodes_count, dtype=np.int64)
     np.add.at(waited, graph.dag.edge_target, replay.read_stall)
     np.add.at(waited, graph.dag.edge_source, replay.write_stall)
-    left = replay.end - replay.start - graph.work - checked.schedule.hardware.pipeline_cycles - waited
+    left = replay.end - replay.start - _cycles(checked.schedule, graph) - waited
     if (left[graph.is_task] != 0).any():
         node = int(np.flatnonzero(graph.is_task & (left != 0))[0])
         raise VerificationError(

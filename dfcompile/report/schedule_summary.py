@@ -76,6 +76,9 @@ def _parts(hardware: Hardware) -> Iterator[AssumptionSummary]:
     if hardware.pipeline_cycles:
         value = f"an element leaves its task {_cycles(hardware.pipeline_cycles)} later than in the literature"
         yield AssumptionSummary("pipelines", value, "--system")
+    if hardware.ports:
+        value = f"a task reads at most {hardware.ports} of its edges in a cycle, and writes at most {hardware.ports}"
+        yield AssumptionSummary("ports", value, "--system")
 
 
 def _cycles(count: int) -> str:

@@ -105,6 +105,8 @@ def _body(circuit: Circuit) -> Iterator[str]:
     groups = _groups(circuit.fifos, signals)
     yield "    genvar i;"
     yield f"    localparam HOP = {circuit.hardware.hop_cycles} + REGISTERED;  // cycles through a FIFO, there and back"
+    most = max((max(family.inputs, family.outputs, 1) for family in circuit.families), default=1)
+    yield f"    localparam PORTS = {circuit.hardware.ports or most};  // inputs that a task reads in a cycle; outputs"
     yield f"    localparam DEPTH = {circuit.hardware.pipeline_cycles};  // cycles through the pipeline of a task"
     parts = len(circuit.families) + len(groups)
     if parts:
@@ -144,7 +146,8 @@ def _tasks(number: int, label: str, family: Family) -> Iterator[str]:
             leaves = f", {label}_leave" if asks == "push" else ""
             yield f"    wire [{width * count - 1}:0] {label}_{asks}, {label}_{answers}{leaves};"
     yield f"    dataflow_tasks #(.COUNT({count}), .READS({family.reads}), .WRITES({family.writes}),"
-    yield f"        .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)}), .DEPTH(DEPTH)) {label} ("
+    yield f"        .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)}),"
+    yield f"        .DEPTH(DEPTH), .PORTS(PORTS)) {label} ("
     yield f"        .clk(clk), .reset(reset), .go(go), .may_run({label}_may_run),"
     for asks, answers, width in ports:
         asked, answered = (f"{label}_{asks}", f"{label}_{answers}") if width else ("", f"{{{count}{{{_YES}}}}}")

@@ -284,7 +284,9 @@ class _Profiles:
             if node < self._dag.nodes_count and self._schedule.pe[node] != NO_PE:
                 begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
                 accesses = accesses_of_task(stretch, place)
-                waits = np.flatnonzero((accesses.wait > 0) & (accesses.time > begin))
+                for edge in unit.inputs[place]:
+                    accesses.wait[accesses.places[edge][:1]] = 0  # it starts with its first elements
+                waits = np.flatnonzero(accesses.wait > 0)
                 until = accesses.time[waits]
                 since = np.maximum(until - accesses.wait[waits], begin)
                 waited = np.concatenate([[0], np.cumsum(until - since)])

@@ -135,7 +135,8 @@ def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
     start, first, last = schedule.start, schedule.first_out, schedule.last_out
     reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
     hop = schedule.hardware.hop_cycles
-    reject_edge(dag, streamed & (first[source] + hop > start[target]), "starts before its input streams")
+    read = start[target] + schedule.hardware.turns(dag)[0]
+    reject_edge(dag, streamed & (first[source] + hop > read), "starts before its input streams")
     is_exact = schedule.timing.is_exact
     # Element by element a task may wait at one output when the consumer of another has all that it needs.
     ended = first[source] + hop + dag.edge_volume if is_exact else last[source]

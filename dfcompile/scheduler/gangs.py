@@ -77,13 +77,13 @@ def gangs_of(
         component = timing.streamed_components(dag, streamed | circular)
     gang = numbered(component)[1].astype(np.int32)
     inside = dag.in_edges[gang[dag.edge_source[dag.in_edges]] == gang[dag.edge_target[dag.in_edges]]]
-    offsets = timing.node_offsets(dag, blocks.block, timing.peak_volumes(dag, streamed), streamed, hardware)
+    offsets = timing.node_offsets(dag, blocks.block, timing.peak_volumes(dag, streamed, hardware), streamed, hardware)
     waits = inside, np.zeros(dag.nodes_count, dtype=np.int32)
     times = timing.node_times(dag, blocks.order, offsets, streamed, waits, hardware.hop_cycles)
     is_small = dag.edge_volume <= relay_elements
     relayed = (gang[dag.edge_source] != gang[dag.edge_target]) & dag.between_tasks & is_small
     count = int(gang.max(initial=-1)) + 1
-    return Gangs(count, gang, blocks.order, *times, timing.reading_offsets(dag, streamed), relayed, hardware)
+    return Gangs(count, gang, blocks.order, *times, timing.reading_offsets(dag, streamed, hardware), relayed, hardware)
 
 
 def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:

@@ -32,7 +32,7 @@ def recompute_times(dag: CanonicalDag, schedule: Schedule) -> None:
         start = np.maximum.accumulate(opened)[block]
         ready = np.where(streamed, schedule.first_out[source] + schedule.hardware.hop_cycles, schedule.last_out[source])
         np.maximum.at(start, dag.edge_target, ready)
-        peak = peak_volumes(dag, streamed)
+        peak = peak_volumes(dag, streamed, schedule.hardware)
         first_offset, last_offset = node_offsets(dag, block, peak, streamed, schedule.hardware)
         _reject_difference(dag, "start", schedule.start, start)
         _reject_difference(dag, "first output", schedule.first_out, start + first_offset)

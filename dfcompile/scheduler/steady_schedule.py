@@ -91,7 +91,7 @@ class Plan(Struct, frozen=True, eq=False):
         begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
         offsets = (gangs.start, gangs.first_out, gangs.last_out)
         start, first_out, last_out = (int64_column(list(map(add, begin, offset))) for offset in offsets)
-        times = Times(start, first_out, last_out, peak_volumes(dag, streamed))
+        times = Times(start, first_out, last_out, peak_volumes(dag, streamed, gangs.hardware))
         block, pe = frozen(position[gangs.gang]), frozen(np.array(placing.pe, dtype=np.int32))
         capacity = with_relays(dag, placing.relayed, inside)
         return self._schedule(block, pe, times, streamed | placing.relayed, capacity)
@@ -108,7 +108,7 @@ class Plan(Struct, frozen=True, eq=False):
 
     def rule_inside(self, gangs: Gangs, streamed: Bool) -> Int64:
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""
-        peak = peak_volumes(self.dag, streamed)
+        peak = peak_volumes(self.dag, streamed, gangs.hardware)
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
         return with_hops(
             self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hardware

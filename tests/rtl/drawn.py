@@ -24,6 +24,7 @@ Drawn = TypeVar("Drawn")
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 MOST_WORK = 1500  # cycles of all tasks of a graph: Icarus simulates some 20,000 in a second
 HOPS = (0, 0, 0, 1, 1, 2, 5)
+PORTS = (None, None, None, 1, 2, 3)
 PIPELINES = (0, 0, 0, 1, 2, 5, 9)
 FIFOS: tuple[Fifos | None, ...] = (None, None, "in-flight", "rule", "minimal", 1, 2, 7)
 
@@ -56,7 +57,7 @@ def _of_schedule(name: str, dag: CanonicalDag, random: Random) -> NamedCircuit:
         random.random() < 0.2,
         barrier=random.choice((None, True, False)),
         fifos=random.choice(FIFOS),
-        hardware=Hardware(random.choice(HOPS), random.choice(PIPELINES)),
+        hardware=Hardware(random.choice(HOPS), random.choice(PIPELINES), random.choice(PORTS)),
     )
     found = Scheduling(dag).on(options)
     return scheduled_circuit(name, dag, found.schedule, ends=found.ends)

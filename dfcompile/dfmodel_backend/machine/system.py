@@ -83,17 +83,20 @@ class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
         fifo: their kind.
         latency_cycles: of the link that each is on, there and back, beside what its kind takes.
         pipeline_cycles: of the tasks that write to them, or to memory.
+        ports: edges that a task reads in a cycle at most, and that it writes; without limit by default.
     """
 
     fifo: FifoKind = FifoKind.PASS_THROUGH
     latency_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
 
     pipeline_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
+    ports: Annotated[int, Meta(ge=1)] | None = None
 
     @property
     def hardware(self) -> Hardware:
         """What FIFOs and tasks take."""
-        return Hardware(self.latency_cycles + (self.fifo is FifoKind.REGISTERED), self.pipeline_cycles)
+        hop_cycles = self.latency_cycles + (self.fifo is FifoKind.REGISTERED)
+        return Hardware(hop_cycles, self.pipeline_cycles, self.ports)
 
 
 ONE_CHIP = Network("none", ())

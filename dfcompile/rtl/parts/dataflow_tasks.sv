@@ -8,6 +8,8 @@
 // takes what they have come to; go falls, and they with it; clk falls, and the registers change. So tasks that wait for
 // each other in a circle rest, though signals lead around it.
 //
+// Of more than PORTS inputs so many are read in a cycle, and the next ones in a later cycle; likewise outputs.
+//
 // Results leave their task DEPTH cycles after the access that writes them. The access takes a place in the FIFO, so that
 // the pipelines, one for each output, never stop.
 //
@@ -18,7 +20,8 @@ module dataflow_tasks #(
     parameter WRITES = 1,
     parameter INPUTS = 1,
     parameter OUTPUTS = 1,
-    parameter DEPTH = 0
+    parameter DEPTH = 0,
+    parameter PORTS = 1
 ) (
     input  wire                     clk,
     input  wire                     reset,
@@ -45,11 +48,15 @@ module dataflow_tasks #(
     always @* begin
         writing = {COUNT{go}} & is_due;
         for (k = 0; k < OUTPUTS; k = k + 1) begin
+            if (k > 0 && k % PORTS == 0)
+                writing = writing & sent[(k - 1) * COUNT +: COUNT];
             push[k * COUNT +: COUNT] = writing & ~sent[k * COUNT +: COUNT];
             writing = writing & (sent[k * COUNT +: COUNT] | space[k * COUNT +: COUNT]);
         end
         reading = {COUNT{go}} & may_run & has_unread & (~is_due | (is_one & writing));
         for (k = 0; k < INPUTS; k = k + 1) begin
+            if (k > 0 && k % PORTS == 0)
+                reading = reading & got[(k - 1) * COUNT +: COUNT];
             pull[k * COUNT +: COUNT] = reading & ~got[k * COUNT +: COUNT];
             reading = reading & (got[k * COUNT +: COUNT] | available[k * COUNT +: COUNT]);
         end

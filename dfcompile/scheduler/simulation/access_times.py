@@ -7,7 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NOT_STARTED
-from dfcompile.scheduler.simulation.stretch import LONG_AGO, Stretch
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, Stretch, later
 
 
 def step(stretch: Stretch) -> list[int]:
@@ -151,8 +151,12 @@ def _visit(stretch: Stretch, node: int) -> None:
     """
     sequence, clock = stretch.sequences[node], stretch.clock[node]
     inputs, outputs = stretch.unit.inputs[node], stretch.unit.outputs[node]
-    arrived = (stretch.arrivals(edge) - sequence.get_waits for edge in inputs)
-    freed = (stretch.frees(edge) - sequence.put_waits if stretch.past[edge] else None for edge in outputs)
+    read_at, write_at = stretch.unit.read_at, stretch.unit.write_at
+    arrived = (stretch.arrivals(edge) - later(sequence.get_waits, read_at[edge]) for edge in inputs)
+    freed = (
+        stretch.frees(edge) - later(sequence.put_waits, write_at[edge]) if stretch.past[edge] else None
+        for edge in outputs
+    )
     read_row, write_row = list(accumulate(arrived, _later)), list(accumulate(freed, _later))
     reads_before, writes_before = _running(read_row, clock), _running(write_row, clock)
     before_reads = None if writes_before is None else writes_before[sequence.puts_before]
@@ -160,6 +164,10 @@ def _visit(stretch: Stretch, node: int) -> None:
     reads, puts = [stretch.reads(edge) for edge in inputs], [stretch.puts(edge) for edge in outputs]
     _put_back(reads, read_row, reads_before, before_reads, (clock, sequence.get_waits))
     _put_back(puts, write_row, writes_before, before_writes, (clock, sequence.put_waits))
+    for times, edges, turns in ((reads, inputs, read_at), (puts, outputs, write_at)):
+        for column, edge in zip(times, edges, strict=True):
+            if turns[edge]:
+                np.add(column, turns[edge], out=column)
 
 
 def _later(before: Int64 | None, delay: Int64 | None) -> Int64 | None:

@@ -27,6 +27,7 @@ class Replay(Struct, frozen=True, eq=False):
         block: spatial block of each node; without ``barrier`` no time depends on it, shape [nodes].
         barrier: whether no node of a block starts before all nodes of the blocks before it have ended.
         hardware: what the machine's FIFOs and tasks take.
+        is_reversed: whether the graph is one that is read backwards in time.
     """
 
     pe: Int32
@@ -36,6 +37,7 @@ class Replay(Struct, frozen=True, eq=False):
     block: Int32
     barrier: bool = False
     hardware: Hardware = LITERATURE
+    is_reversed: bool = False
 
     def unlimited(self, dag: CanonicalDag) -> "Replay":
         """Return the same with FIFOs that are never full."""
@@ -107,7 +109,8 @@ def reversed_replay(replay: Replay) -> Replay:
     """Return what is replayed in the reversed graph: edge k of the one is edge ``edges - 1 - k`` of the other."""
     streamed, capacity = _last_first(replay.streamed), _last_first(replay.fifo_capacity)
     block = (replay.block.max(initial=0) - replay.block).astype(np.int32)
-    return replace(replay, order=-replay.order, streamed=streamed, fifo_capacity=capacity, block=block)
+    columns = {"order": -replay.order, "streamed": streamed, "fifo_capacity": capacity, "block": block}
+    return replace(replay, is_reversed=not replay.is_reversed, **columns)
 
 
 def _last_first(column: Column) -> Column:
@@ -155,7 +158,8 @@ class UnitTimes(Struct, frozen=True):
     """When the tasks of a unit run, and where they wait.
 
     Attributes:
-        start: cycle of each node's first read (of a node without streamed inputs: from which on it may run).
+        start: cycle in which each node has its first element of every streamed input, but for the cycles of its first
+            row before the read of the last; of a node without streamed inputs: from which on it may run.
         end: cycle in which each node has ended.
         read_stall: cycles after its start that the reader of each edge waited for elements.
         write_stall: cycles that the writer of each edge waited for a place.
@@ -184,8 +188,8 @@ class Simulation(Struct, frozen=True, eq=False):
 
     Attributes:
         makespan_cycles: when the last node ends; ``NEVER`` in a deadlock.
-        start: cycle in which each task holds its first element of every streamed input, or may run if it has none;
-            ``NEVER`` if that does not happen, shape [nodes].
+        start: cycle in which each task holds its first element of every streamed input, but for the cycles of its
+            first row before the read of the last, or may run if it has none; ``NEVER`` if it does not, [nodes].
         end: cycle in which each node has ended, or ``NEVER``, shape [nodes].
         read_stall: cycles after its start that the reader of each edge waited for elements, shape [edges].
         write_stall: cycles that the writer of each edge waited for places, shape [edges].

@@ -162,7 +162,8 @@ def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64, h
     """
     first_out = np.where(dag.is_computational, end - np.maximum(dag.volume_out - 1, 0), end)
     edges = np.flatnonzero(streamed)
-    np.minimum.at(first_out, dag.edge_source[edges], start[dag.edge_target[edges]] - hardware.hop_cycles)
+    read = start[dag.edge_target[edges]] + hardware.turns(dag)[0][edges]
+    np.minimum.at(first_out, dag.edge_source[edges], read - hardware.hop_cycles)
     return first_out
 
 

@@ -65,23 +65,37 @@ class _Machine:
         self._now(self.end, node)
 
     def _work(self, node: int, volume_in: int, volume_out: int) -> Iterator[bool]:
-        inputs = self.streamed(self.dag.edge_target, node)
-        outputs = self.streamed(self.dag.edge_source, node)
-        if inputs:
+        inputs = np.flatnonzero(self.dag.edge_target == node).tolist()
+        outputs = np.flatnonzero(self.dag.edge_source == node).tolist()
+        streamed = self.streamed(self.dag.edge_target, node)
+        if streamed:
             self.start[node] = NEVER
         reads, writes = volume_in or volume_out, volume_out or volume_in
         read = written = 0
         while read < reads or written < writes:
             if written < read * writes // reads:
-                yield from self._write(outputs)
+                for edge in self._turns(outputs):
+                    yield from [True] if edge is None else self._write([edge])
                 written += 1
             if written == read * writes // reads and read < reads:
-                yield from self._read(inputs)
+                cycles = 0
+                for edge in self._turns(inputs):
+                    yield from [True] if edge is None else self._read([edge])
+                    cycles += edge is None
+                    if not read and streamed and edge == streamed[-1]:
+                        self.start[node] = self.now - cycles
+                        self.progress += 1
                 read += 1
-                if read == 1 and inputs:
-                    self._now(self.start, node)
             if read < reads or written < writes:
                 yield True
+
+    def _turns(self, edges: list[int]) -> Iterator[int | None]:
+        """The streams among some edges; ``None`` where a cycle passes because so many have been accessed."""
+        for place, edge in enumerate(edges):
+            if place and place % (self.replay.hardware.ports or len(edges)) == 0:
+                yield None
+            if self.replay.streamed[edge]:
+                yield edge
 
     def _write(self, outputs: list[int]) -> Iterator[bool]:
         for edge in outputs:
@@ -168,6 +182,7 @@ def replays(
         hardware=Hardware(
             draw(st.integers(0, most_hop)) if most_hop else 0,
             draw(st.integers(0, most_pipeline)) if most_pipeline else 0,
+            draw(st.sampled_from((None, None, 1, 2, 3))) if most_pipeline else None,
         ),
     )
     return dag, replay

@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 import dfcompile as df
 from dfcompile.api.schedule_dag import schedule as schedules_of
+from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.generators.canonical_dags import chain
 from dfcompile.options import Fifos, Timing
 from dfcompile.records import replace
+from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.scheduler import ScheduleOptions, check, schedule, schedule_non_streaming
+from dfcompile.scheduler.activity import activity
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.fifo import minimal_fifo_sizes
 from dfcompile.scheduler.recomputation import recompute_times
@@ -27,7 +30,7 @@ from tests.unit.scheduler.brute_force import shortest_makespan
 from tests.unit.scheduler.plain_replay import plain_replay
 from tests.unit.scheduler.streams import all_streamed, stream_graph
 
-MACHINES = st.builds(Hardware, st.integers(0, 4), st.integers(0, 5))
+MACHINES = st.builds(Hardware, st.integers(0, 4), st.integers(0, 5), st.sampled_from((None, 1, 2, 3)))
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 FIFOS: tuple[Fifos | None, ...] = (None, "in-flight", "rule", "minimal", 1, 3)
 
@@ -53,6 +56,22 @@ def test_schedules_take_what_a_plain_replay_takes_cycle_by_cycle(dag: CanonicalD
     if found.ends:
         assert found.schedule.last_out.tolist() == plain.end
         assert found.schedule.makespan_cycles >= found.figures.lower_bound_cycles
+
+
+@examples(40)
+@given(canonical_dags(DagShape(max_volume=12)), st.integers(1, 5), st.sampled_from(PARTITIONS), MACHINES)
+def test_reports_pass_the_audit_and_tasks_work_as_long_as_they_take(
+    dag: CanonicalDag, pes: int, partition: str, hardware: Hardware
+) -> None:
+    scheduling = Scheduling(dag)
+    options = ScheduleOptions(pes, partition, simulated=True, hardware=hardware)
+    found = [scheduling.on(replace(options, timing=timing)) for timing in (Timing.EXACT, Timing.STEADY)]
+    audit_schedules(summarize_schedules(scheduling, found), dag, found)
+
+    seen = activity(dag, found[0].schedule, 2**20)
+    assert seen is not None
+    worked = [sum(phase.worked_cycles for phase in phases) for phases in seen.phases]
+    assert worked == hardware.cycles(dag).tolist()
 
 
 @examples(40)
@@ -135,6 +154,25 @@ def test_a_fifo_holds_what_is_in_the_pipeline_before_it() -> None:
     assert [takes(1, 0), takes(1, 1), takes(2, 1), takes(2, 3), takes(4, 3)] == [65, 67, 67, 102, 71]
 
 
+@pytest.mark.parametrize(
+    ("ports", "of_sum", "all_cycles"), [(None, 32, 34), (4, 32, 34), (3, 64, 66), (2, 64, 66), (1, 128, 130)]
+)
+def test_a_task_of_four_inputs_takes_them_one_group_after_another(
+    ports: int | None, of_sum: int, all_cycles: int
+) -> None:
+    ends = (
+        [("in", maker) for maker in "abcd"] + [(maker, "sum") for maker in "abcd"] + [("sum", "last"), ("last", "out")]
+    )
+    dag = stream_graph([(source, target, 32) for source, target in ends])
+    hardware = Hardware(ports=ports)
+    options = ScheduleOptions(6, "sb-rlx", hardware=hardware)
+
+    assert hardware.cycles(dag).max() == of_sum
+    assert schedule(dag, options).makespan_cycles == all_cycles
+    baseline = schedule_non_streaming(dag, 6, hardware)
+    assert baseline.makespan_cycles == 32 + of_sum + 32
+
+
 def test_nothing_streams_where_hops_cost_more() -> None:
     dag = stream_graph([("in", "a", 1), ("a", "b", 1), ("b", "c", 1), ("c", "out", 1)])
     found = schedule(dag, ScheduleOptions(4, "best", hardware=Hardware(5)))
@@ -161,6 +199,7 @@ def test_the_machine_says_what_its_fifos_are(tmp_path: Path) -> None:
     assert [run.schedules[0].schedule.hardware.hop_cycles for run in runs] == [0, 2, 5]
     assert [run.schedules[0].schedule.hardware.pipeline_cycles for run in runs] == [0, 1, 1]
     told = [[one.value for one in run.report.assumptions if one.name == "pipelines"] for run in runs]
+    assert [run.schedules[0].schedule.hardware.ports for run in runs] == [None, 2, 2]
     assert told == [[], *[["an element leaves its task 1 cycle later than in the literature"]] * 2]
     said = [[one.value for one in run.report.assumptions if one.name == "FIFOs"] for run in runs]
     assert said == [
@@ -175,6 +214,7 @@ def test_the_machine_says_what_its_fifos_are(tmp_path: Path) -> None:
     [
         ("fifo: registered", "fifo: rigid", "key 'streams.fifo': found 'rigid' against"),
         ("latency_cycles: 1", "latency_cycles: -1", "key 'streams.latency_cycles': found -1 against a whole number of"),
+        ("ports: 2", "ports: 0", "key 'streams.ports': found 0 against a whole number of"),
         ("latency_cycles: 1", "latency: 1", r"unknown key 'streams.latency' \(did you mean 'latency_cycles'\?\)"),
     ],
 )
