@@ -7,7 +7,6 @@ from dfcompile.api.runs import Run, schedule_results
 from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.json_form import read_dag_file
-from dfcompile.canonical_dag.hardware import LITERATURE
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.host.stages import counted
 from dfcompile.options import DEFAULT_SLACK, DagOptions, Effort, ShowStage, of_stage, read_options, show_nothing, takes
@@ -52,14 +51,15 @@ def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tu
     known = registered_partitioners()
     for name in asked.partition:
         known.find(name, "--partition")
-    hardware = LITERATURE if asked.system is None else load_system(asked.system).streams.hardware
+    streams = load_system(asked.system).streams
     choices = tuple(
         ScheduleOptions(
             count,
             name,
             fifos=asked.fifo,
             simulated=asked.simulate,
-            hardware=hardware,
+            hardware=streams.hardware,
+            what_if=streams.others(asked.what_if),
             **of_stage(asked, "scheduling"),
         )
         for count in asked.pes

@@ -18,6 +18,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
+from dfcompile.records import replace
 from dfcompile.report.figures import Report, ScheduleSummary, SimulationSummary
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.schedules import Schedule
@@ -312,6 +313,13 @@ def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedul
     makespan = max(schedule.last_out.tolist(), default=0) if checked.ends else None
     if is_exact and makespan is not None:
         audit_times(where, schedule, graph)
+    for place, other, found in expect_rows(f"{where}.what_if", summary.what_if, checked.what_if):
+        plain = plain_times(graph, replace(schedule, hardware=found.hardware))
+        if plain is not None:
+            ended = len(plain.end) == dag.nodes_count
+            expect_figures(place, other, makespan_cycles=max(plain.end.values(), default=0) if ended else None)
+        ratio = None if found.makespan_cycles is None else _ratio(found.makespan_cycles, makespan)
+        expect_figures(place, other, makespan_cycles=found.makespan_cycles, ratio=ratio)
     speedup = _ratio(graph.total_work_cycles, makespan)
     utilization = None if speedup is None else speedup / schedule.pes
     without_streams = max(checked.baseline.end.tolist(), default=0)

@@ -1,15 +1,25 @@
 """Sums up schedules as parts of a report, and what they rest on."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.records import replace
 from dfcompile.report.figure import filled
-from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
+from dfcompile.report.figures import (
+    AssumptionSummary,
+    ModelSummary,
+    Report,
+    Result,
+    ScheduleSummary,
+    SimulationSummary,
+    WhatIfSummary,
+)
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
+from dfcompile.scheduler.what_if import WhatIf
 
 PROCESSING_ELEMENT = AssumptionSummary(
     "processing element", "one element per edge and cycle, contention-free", "[dematteis23]"
@@ -44,7 +54,15 @@ def summarize_schedules(
 
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
-    return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled)
+    cycles = scheduled.schedule.makespan_cycles
+    others = tuple(WhatIfSummary(one.change, one.makespan_cycles, _ratio(one, cycles)) for one in scheduled.what_if)
+    return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, what_if=others)
+
+
+def _ratio(other: WhatIf, cycles: int) -> Fraction | None:
+    if other.makespan_cycles is None:
+        return None
+    return Fraction(other.makespan_cycles, cycles) if cycles else Fraction(1)
 
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:

@@ -18,6 +18,7 @@ from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
+from dfcompile.scheduler.what_if import WhatIf, what_if
 
 
 class Depths(Struct, frozen=True):
@@ -44,6 +45,7 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
         sample: as `TimedSchedule` has it.
         baseline: the schedule in which every edge goes through memory, accepted by its checker.
         ends: whether the schedule ends, and not in a deadlock.
+        what_if: what it takes on the other machines that were asked for; nothing of a deadlock.
     """
 
     schedule: Schedule
@@ -52,6 +54,7 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
     sample: Sample | None
     baseline: NonStreamingSchedule
     ends: bool = True
+    what_if: tuple[WhatIf, ...] = ()
 
 
 class Scheduling:
@@ -98,4 +101,5 @@ class Scheduling:
             simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
             bound = timed.bound_cycles or self._bound(options.pes)
             of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
-            return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)
+            others = what_if(self.dag, found, options.what_if) if ends else ()
+            return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends, others)

@@ -28,6 +28,7 @@ class ScheduleOptions(Struct, frozen=True):
         max_fifo: elements that a FIFO holds at most; an edge that needs more goes through memory, or its FIFO is made
             smaller where that takes less time. ``None`` is without limit.
         hardware: what the machine's FIFOs and tasks take.
+        what_if: machines on which a checked schedule is replayed as well.
     """
 
     pes: int
@@ -40,6 +41,7 @@ class ScheduleOptions(Struct, frozen=True):
     effort: Effort = Effort.DEFAULT
     max_fifo: int | None = None
     hardware: Hardware = LITERATURE
+    what_if: tuple[tuple[str, Hardware], ...] = ()
 
     def __post_init__(self) -> None:
         """Reject a machine without processing elements, and FIFOs without room or above their own limit.

@@ -1,19 +1,19 @@
 """What a system file says: chips of cores with SRAM, DRAM, prices and powers, some of them per core."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert, to_builtins
 
 from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine, Network, Prices
 from dfcompile.errors import UserError
+from dfcompile.options.readers import MOST_CYCLES
 from dfcompile.records import replace
 
-MOST_LATENCY_CYCLES = 10**6
 UNLIMITED_GB_PER_S = 2.0**100  # no traffic takes time; finite, so that time x bandwidth is the bytes again
 
 
@@ -87,16 +87,30 @@ class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     fifo: FifoKind = FifoKind.PASS_THROUGH
-    latency_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
+    latency_cycles: Annotated[int, Meta(ge=0, le=MOST_CYCLES)] = 0
 
-    pipeline_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
-    ports: Annotated[int, Meta(ge=1)] | None = None
+    pipeline_cycles: Annotated[int, Meta(ge=0, le=MOST_CYCLES)] = 0
+    ports: Annotated[int, Meta(ge=1, le=MOST_CYCLES)] | None = None
 
     @property
     def hardware(self) -> Hardware:
         """What FIFOs and tasks take."""
         hop_cycles = self.latency_cycles + (self.fifo is FifoKind.REGISTERED)
         return Hardware(hop_cycles, self.pipeline_cycles, self.ports)
+
+    def others(self, parts: Mapping[str, int | str]) -> tuple[tuple[str, Hardware], ...]:
+        """Return machines that differ in one part each, then in all of several, by what differs.
+
+        >>> [change for change, _ in OnChipStreams().others({"fifo": "registered", "ports": 2})]
+        ['fifo=registered', 'ports=2', 'together']
+        """
+
+        def changed(names: Iterable[str]) -> Hardware:
+            fields = {name if name in self.__struct_fields__ else f"{name}_cycles": parts[name] for name in names}
+            return convert({**to_builtins(self), **fields}, OnChipStreams).hardware
+
+        found = [(f"{name}={value}", changed([name])) for name, value in parts.items()]
+        return (*found, *([("together", changed(parts))] if len(parts) > 1 else []))
 
 
 ONE_CHIP = Network("none", ())
