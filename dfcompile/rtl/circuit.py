@@ -88,6 +88,18 @@ class Circuit(Struct, frozen=True):
         return sum(family.count for family in self.families)
 
     @property
+    def most_cycles(self) -> int:
+        """More than it can take, with registered FIFOs as well, until it ends or nothing moves.
+
+        In each cycle there is an access, or an element or a place is on its way after one.
+        """
+        accesses = sum(
+            family.count * (family.reads * max(family.inputs, 1) + family.writes * max(family.outputs, 1))
+            for family in self.families
+        )
+        return (accesses + 1) * (2 + self.hardware.pipeline_cycles + 2 * (self.hardware.hop_cycles + 1))
+
+    @property
     def pulls(self) -> int:
         """Number of reading ports of all tasks."""
         return len(self.fifos) + len(self.loads)
