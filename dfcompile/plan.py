@@ -93,6 +93,7 @@ def plan_of(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
+    what_if = system.streams.others(options.what_if)
     partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
     partitioners.find(options.partition, "--partition")
     faults = (
@@ -115,7 +116,7 @@ def plan_of(options: Options) -> Plan:
         saved=_saved(options),
         rules=options.expand.rules,
         schedules=tuple(
-            ScheduleOptions(pes, hop_cycles=system.streams.hop_cycles, **of_stage(options, "scheduling"))
+            ScheduleOptions(pes, hardware=system.streams.hardware, what_if=what_if, **of_stage(options, "scheduling"))
             for pes in options.pes
         ),
         system=system,

@@ -93,9 +93,10 @@ def explored(
     reading = ReadOptions(**of_stage(options, "reading"), reads_weights=False)
     registered_partitioners().find(options.partition, "--partition")
     system = load_system(options.system)
-    if hop := system.streams.hop_cycles:
+    if not (hardware := system.streams.hardware).is_literature:
         raise UserError(
-            f"explore: system {system.name!r}: found {hop} cycles through a FIFO against FIFOs that pass through "
+            f"explore: system {system.name!r}: found {hardware.hop_cycles} cycles through a FIFO against FIFOs that "
+            f"pass through, and {hardware.pipeline_cycles} through a pipeline against none "
             "(dfcompile MODEL --system schedules with them)"
         )
     asked = Asked(

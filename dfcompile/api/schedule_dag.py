@@ -8,6 +8,7 @@ from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.json_form import read_dag_file
 from dfcompile.dfmodel_backend import load_system
+from dfcompile.dfmodel_backend.machine.system import OnChipStreams
 from dfcompile.host.stages import counted
 from dfcompile.options import DEFAULT_SLACK, DagOptions, Effort, ShowStage, of_stage, read_options, show_nothing, takes
 from dfcompile.options.readers import File
@@ -51,14 +52,15 @@ def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tu
     known = registered_partitioners()
     for name in asked.partition:
         known.find(name, "--partition")
-    hop_cycles = 0 if asked.system is None else load_system(asked.system).streams.hop_cycles
+    streams = OnChipStreams() if asked.system is None else load_system(asked.system).streams
     choices = tuple(
         ScheduleOptions(
             count,
             name,
             fifos=asked.fifo,
             simulated=asked.simulate,
-            hop_cycles=hop_cycles,
+            hardware=streams.hardware,
+            what_if=streams.others(asked.what_if),
             **of_stage(asked, "scheduling"),
         )
         for count in asked.pes

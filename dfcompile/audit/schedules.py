@@ -15,9 +15,10 @@ import numpy as np
 from dfcompile.audit.comparing import audit_derived, expect, expect_at_least, expect_figures, expect_rows
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
+from dfcompile.records import replace
 from dfcompile.report.figures import Report, ScheduleSummary, SimulationSummary
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.schedules import Schedule
@@ -37,6 +38,17 @@ def plain_times(graph: GraphFigures, schedule: Schedule) -> "PlainReplay | None"
     return replay
 
 
+def _turns(ends: Int32, schedule: Schedule) -> tuple[list[int], defaultdict[int, int]]:
+    """Return in which cycle of a row of its task each edge is accessed, and of each node the last of these cycles."""
+    turn: list[int] = []
+    edges: dict[int, int] = defaultdict(int)
+    for node in ends.tolist():
+        turn.append(edges[node] // (schedule.hardware.ports or len(ends)))
+        edges[node] += 1
+    last: defaultdict[int, int] = defaultdict(int, zip(ends.tolist(), turn, strict=True))  # of several edges the last
+    return turn, last
+
+
 Event = tuple[str, int]  # the end of a node, or what was put into a FIFO, or got from it
 
 
@@ -52,7 +64,10 @@ class PlainReplay:
 
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
-        self._capacity = schedule.fifo_capacity.tolist()
+        self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), schedule.hardware.pipeline_cycles
+        reading, writing = (_turns(ends, schedule) for ends in (graph.dag.edge_target, graph.dag.edge_source))
+        # Of reads and of writes: the turn of each edge in its row, and the last turn of each node.
+        self._turn, self._rows = (reading[0], writing[0]), (reading[1], writing[1])
         self._volumes: list[tuple[int, int]] = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
         self.start: dict[int, int] = {}
         self.end: dict[int, int] = {}
@@ -125,32 +140,35 @@ class PlainReplay:
         if not inputs:
             self.start[node] = now
         if not (inputs or outputs):
-            return now + max(taken, given) * bool(self._graph.is_task[node])
+            going_on = self._rows[0][node] * taken + self._rows[1][node] * given
+            return now + (max(taken, given) + going_on + self._pipeline) * bool(self._graph.is_task[node])
         reads, writes = taken or given, given or taken
         read = written = 0
         while read < reads or written < writes:
             if written < read * writes // reads:
                 for edge in outputs:
-                    now = yield from self._write(edge, now)
+                    now = (yield from self._write(edge, now + self._turn[1][edge])) - self._turn[1][edge]
+                now += self._rows[1][node]
                 written += 1
             if read < reads and written == read * writes // reads:
                 first = now
                 for edge in inputs:
-                    now = yield from self._read(edge, now)
+                    now = (yield from self._read(edge, now + self._turn[0][edge])) - self._turn[0][edge]
                 if read:
                     self.read_stall_cycles += now - first
                 elif inputs:
                     self.start[node] = now
+                now += self._rows[0][node]
                 read += 1
             now += read < reads or written < writes
-        return now
+        return now + self._pipeline
 
     def _write(self, edge: int, now: int) -> Generator[Event, None, int]:
         free = len(self._put[edge]) - self._capacity[edge]
         while free >= len(self._got[edge]):
             yield "got", edge
         if free >= 0:
-            there = self._got[edge][free] + self._schedule.hop_cycles
+            there = self._got[edge][free] + self._schedule.hardware.hop_cycles
             self.write_stall_cycles += max(there - now, 0)
             now = max(there, now)
         self._put[edge].append(now)
@@ -161,10 +179,19 @@ class PlainReplay:
         place = len(self._got[edge])
         while place >= len(self._put[edge]):
             yield "put", edge
-        now = max(self._put[edge][place] + self._schedule.hop_cycles, now)
+        now = max(self._put[edge][place] + self._pipeline + self._schedule.hardware.hop_cycles, now)
         self._got[edge].append(now)
         self._wake(("got", edge))
         return now
+
+
+def _cycles(schedule: Schedule, graph: GraphFigures) -> Int64:
+    """Return what each task takes if it never waits, shape [nodes]: its work, the rest of its rows, its pipeline."""
+    dag, cycles = graph.dag, graph.work + schedule.hardware.pipeline_cycles
+    for ends, volume in ((dag.edge_target, graph.taken), (dag.edge_source, graph.given)):
+        last = _turns(ends, schedule)[1]
+        cycles = cycles + volume * np.array([last[node] for node in range(dag.nodes_count)], dtype=np.int64)
+    return cycles
 
 
 def audit_times(where: str, schedule: Schedule, graph: GraphFigures) -> None:
@@ -182,7 +209,7 @@ def audit_times(where: str, schedule: Schedule, graph: GraphFigures) -> None:
     awaited = _awaited(schedule, graph)
     alone = graph.is_task & ~takes
     _expect_times(where, "start", np.where(alone, awaited, schedule.start), schedule.start, graph)
-    ended = np.where(alone & ~gives, awaited + graph.work, schedule.last_out)
+    ended = np.where(alone & ~gives, awaited + _cycles(schedule, graph), schedule.last_out)
     ended = np.where(graph.is_task, ended, awaited)
     _expect_times(where, "end", ended, schedule.last_out, graph)
     found = plain_times(graph, schedule)
@@ -226,7 +253,7 @@ def audit_simulation(
     waited = np.zeros(graph.dag.nodes_count, dtype=np.int64)
     np.add.at(waited, graph.dag.edge_target, replay.read_stall)
     np.add.at(waited, graph.dag.edge_source, replay.write_stall)
-    left = replay.end - replay.start - graph.work - waited
+    left = replay.end - replay.start - _cycles(checked.schedule, graph) - waited
     if (left[graph.is_task] != 0).any():
         node = int(np.flatnonzero(graph.is_task & (left != 0))[0])
         raise VerificationError(
@@ -286,6 +313,13 @@ def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedul
     makespan = max(schedule.last_out.tolist(), default=0) if checked.ends else None
     if is_exact and makespan is not None:
         audit_times(where, schedule, graph)
+    for place, other, found in expect_rows(f"{where}.what_if", summary.what_if, checked.what_if):
+        plain = plain_times(graph, replace(schedule, hardware=found.hardware))
+        if plain is not None:
+            ended = len(plain.end) == dag.nodes_count
+            expect_figures(place, other, makespan_cycles=max(plain.end.values(), default=0) if ended else None)
+        ratio = None if found.makespan_cycles is None else _ratio(found.makespan_cycles, makespan)
+        expect_figures(place, other, makespan_cycles=found.makespan_cycles, ratio=ratio)
     speedup = _ratio(graph.total_work_cycles, makespan)
     utilization = None if speedup is None else speedup / schedule.pes
     without_streams = max(checked.baseline.end.tolist(), default=0)

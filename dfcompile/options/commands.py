@@ -52,6 +52,7 @@ class DagOptions:
         metavar="in-flight|rule|minimal|N",
     )
     max_fifo: int | None = shared.MAX_FIFO
+    what_if: Mapping[str, int | str] = shared.WHAT_IF
     objective: Objective = schedules(
         "Which schedule to choose: the shortest, or the one with the smallest FIFOs among those nearly as short.",
     )

@@ -48,6 +48,7 @@ class Options:
     effort: Effort = replace(shared.EFFORT, default=Effort.QUICK)
     barrier: bool | None = shared.BARRIER
     max_fifo: int | None = shared.MAX_FIFO
+    what_if: Mapping[str, int | str] = shared.WHAT_IF
     timing: Timing = replace(shared.TIMING, more="*steady* also stands beside what is too large for a replay.")
     repeat: int = schedules(
         "Run the model N times, each on its own inputs, all in one schedule.",

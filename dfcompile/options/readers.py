@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import WORDS, word_of
-from dfcompile.options.numbers import MOST_DIGITS, REAL, Counts, count, parts, reject_duplicates
+from dfcompile.options.numbers import MOST_DIGITS, REAL, Counts, count, parts, reject_duplicates, within
 from dfcompile.options.words import Expand, ExpansionRule, Fifos, FixedInput, Granularities, Number
 
 Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
@@ -210,6 +210,30 @@ def fifos(where: str, given: int | str) -> Fifos:
     if not str(given).isdecimal():
         raise UserError(f"{where}: found {given!r} against in-flight, rule, minimal or a number of elements")
     return count(where, given)
+
+
+FIFO_KINDS = ("pass-through", "registered")
+PARTS = ("fifo", "latency", "pipeline", "ports")
+MOST_CYCLES = 10**6  # of a part of a machine
+
+
+def machine_parts(where: str, given: Dims) -> Mapping[str, int | str]:
+    """Read what parts of a machine take, such as ``fifo=registered,ports=2``.
+
+    Raises:
+        UserError: another form, no such part or value, or one part twice.
+
+    >>> dict(machine_parts("--what-if", "fifo=registered,ports=2"))
+    {'fifo': 'registered', 'ports': 2}
+    """
+
+    def value(name: str, one: str | int) -> int | str:
+        if one_of(where, name, PARTS) == "fifo":
+            return one_of(f"{where} fifo", str(one), FIFO_KINDS)
+        return within(int(name == "ports"), MOST_CYCLES)(f"{where} {name}", one)
+
+    listed = given if isinstance(given, Mapping) else names(where, given)
+    return _by_name(listed, value, f"{where}: found {{!r}} against PART=VALUE", f"{where}: part {{!r}}")
 
 
 def shapes(where: str, given: Shapes) -> Mapping[str, tuple[int, ...]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import parts
 from dfcompile.options.option import first, inputs, machine, output, schedules, table
-from dfcompile.options.readers import Names, file_or_name, one_of, word
+from dfcompile.options.readers import Names, file_or_name, machine_parts, one_of, word
 from dfcompile.options.words import Timing
 from dfcompile.records import replace
 
@@ -62,6 +62,14 @@ MAX_FIFO = schedules(
     more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
     metavar="N",
     stage="scheduling",
+)
+WHAT_IF = schedules(
+    "What each schedule would take with other parts, alone and together: fifo=registered, latency=N, pipeline=N, "
+    "ports=N.",
+    more="Nothing else changes: not who runs where and when, nor the sizes of FIFOs; see "
+    "[what parts cost](hardware.md#what-parts-cost).",
+    read=machine_parts,
+    metavar="PART=VALUE[,PART=VALUE…]",
 )
 PARTITION = schedules(
     "How to fill spatial blocks (groups of tasks that share the chip): best, sb-rlx, sb-lts, work-ordered, or one from "

@@ -36,6 +36,19 @@ def _length_ratio(makespan: int | None, depth: int) -> Fraction | None:
     return Fraction(makespan, depth) if depth else Fraction(1)
 
 
+@record("what-if")
+class WhatIfSummary:
+    """The schedule on a machine with another part: the same tasks on the same PEs, with the same FIFOs."""
+
+    change: str = figure("the part, as `--what-if` has it, or `together`: all of them")
+    makespan_cycles: int | None = figure(
+        "of the replay; `null` if it ends in a deadlock", heading="makespan\ncycles", words=((None, "deadlock"),)
+    )
+    ratio: Fraction | None = figure(
+        "the same / the makespan of the schedule; `null` in a deadlock", heading="times\nas long", cell=".3f"
+    )
+
+
 @record("schedule")
 class ScheduleSummary:
     """A streaming schedule and its figures [dematteis23]."""
@@ -110,6 +123,7 @@ class ScheduleSummary:
         of="sample.error",
         default=None,
     )
+    what_if: tuple[WhatIfSummary, ...] = figure("with `--what-if`: the schedule with other parts", default=())
 
 
 @record()

@@ -1,14 +1,25 @@
 """Sums up schedules as parts of a report, and what they rest on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.records import replace
 from dfcompile.report.figure import filled
-from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
+from dfcompile.report.figures import (
+    AssumptionSummary,
+    ModelSummary,
+    Report,
+    Result,
+    ScheduleSummary,
+    SimulationSummary,
+    WhatIfSummary,
+)
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
+from dfcompile.scheduler.what_if import WhatIf
 
 PROCESSING_ELEMENT = AssumptionSummary(
     "processing element", "one element per edge and cycle, contention-free", "[dematteis23]"
@@ -43,7 +54,15 @@ def summarize_schedules(
 
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
-    return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled)
+    cycles = scheduled.schedule.makespan_cycles
+    others = tuple(WhatIfSummary(one.change, one.makespan_cycles, _ratio(one, cycles)) for one in scheduled.what_if)
+    return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, what_if=others)
+
+
+def _ratio(other: WhatIf, cycles: int) -> Fraction | None:
+    if other.makespan_cycles is None:
+        return None
+    return Fraction(other.makespan_cycles, cycles) if cycles else Fraction(1)
 
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:
@@ -62,16 +81,26 @@ def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[Assumpti
     return (
         AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
         AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
-        AssumptionSummary("FIFOs", *_fifos(max((schedule.hop_cycles for schedule in made), default=0))),
+        *_parts(made[0].hardware if made else LITERATURE),
     )
 
 
-def _fifos(hop_cycles: int) -> tuple[str, str]:
-    """Return what is assumed of FIFOs, and who says so."""
-    if not hop_cycles:
-        return "pass through: read in the cycle of the write, and refilled in that of the read", "[dematteis23]"
-    cycles = f"{hop_cycles} cycle{'s' if hop_cycles > 1 else ''}"
-    return f"an element is there {cycles} after its write, and its place {cycles} after its read", "--system"
+def _parts(hardware: Hardware) -> Iterator[AssumptionSummary]:
+    """Yield what is assumed of FIFOs, and of tasks where that is not what the literature assumes."""
+    passing = "pass through: read in the cycle of the write, and refilled in that of the read", "[dematteis23]"
+    cycles = _cycles(hardware.hop_cycles)
+    registered = f"an element is there {cycles} after its write, and its place {cycles} after its read", "--system"
+    yield AssumptionSummary("FIFOs", *(registered if hardware.hop_cycles else passing))
+    if hardware.pipeline_cycles:
+        value = f"an element leaves its task {_cycles(hardware.pipeline_cycles)} later than in the literature"
+        yield AssumptionSummary("pipelines", value, "--system")
+    if hardware.ports:
+        value = f"a task reads at most {hardware.ports} of its edges in a cycle, and writes at most {hardware.ports}"
+        yield AssumptionSummary("ports", value, "--system")
+
+
+def _cycles(count: int) -> str:
+    return f"{count} cycle{'s' if count > 1 else ''}"
 
 
 NAME, SOURCE = "complex numbers", "dfcompile"

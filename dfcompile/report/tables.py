@@ -171,6 +171,17 @@ def _schedule_tables(report: Report) -> Iterator[Table]:
         after = "simulation.makespan_cycles"
         derived = Derived("scheduled\nmakespan", _scheduled_makespan, after), Derived("error\n%", _replay_error, after)
         yield Table("simulation", names, table_columns("simulation", results, derived))
+    yield from _what_if_tables(report)
+
+
+def _what_if_tables(report: Report) -> Iterator[Table]:
+    """Yield what schedules take with other parts."""
+    scheduled = report.of_one_chip_count
+    rows = [(at, other) for at, result in enumerate(scheduled.results) for other in result.schedule.what_if]
+    if rows:
+        of_rows = (replace(column, cells=tuple(column.cells[at] for at, _ in rows)) for column in labels(scheduled))
+        changes = Column("with", tuple(other.change for _, other in rows), is_text=True)
+        yield Table("what if", (*of_rows, changes), table_columns("what-if", [other for _, other in rows]))
 
 
 def _bound_tables(report: Report) -> Iterator[Table]:

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.errors import UserError
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 
@@ -70,7 +71,7 @@ class Circuit(Struct, frozen=True):
         stores: writing ports that are the memory's.
         waits: of each node, shape [nodes].
         blocks: nodes of each spatial block, if there are barriers between them; else none.
-        hop_cycles: from the write of an element to a FIFO until it can be read, and back.
+        hardware: what FIFOs and tasks take.
     """
 
     families: tuple[Family, ...]
@@ -79,12 +80,24 @@ class Circuit(Struct, frozen=True):
     stores: tuple[int, ...]
     waits: tuple[Waits, ...]
     blocks: tuple[tuple[int, ...], ...]
-    hop_cycles: int = 0
+    hardware: Hardware = LITERATURE
 
     @property
     def tasks(self) -> int:
         """Number of tasks."""
         return sum(family.count for family in self.families)
+
+    @property
+    def most_cycles(self) -> int:
+        """More than it can take, with registered FIFOs as well, until it ends or nothing moves.
+
+        In each cycle there is an access, or an element or a place is on its way after one.
+        """
+        accesses = sum(
+            family.count * (family.reads * max(family.inputs, 1) + family.writes * max(family.outputs, 1))
+            for family in self.families
+        )
+        return (accesses + 1) * (2 + self.hardware.pipeline_cycles + 2 * (self.hardware.hop_cycles + 1))
 
     @property
     def pulls(self) -> int:
@@ -113,7 +126,7 @@ def circuit_of(dag: CanonicalDag, replay: Replay) -> Circuit:
         stores=tuple(layout.memory_ports(layout.push_of)),
         waits=layout.waits(),
         blocks=layout.blocks(),
-        hop_cycles=replay.hop_cycles,
+        hardware=replay.hardware,
     )
 
 

@@ -1,6 +1,6 @@
 """The folder of `--emit rtl`: circuits, what simulates them, and what schedules print."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 import msgspec
@@ -73,10 +73,7 @@ def rtl_files(circuits: Sequence[NamedCircuit]) -> dict[str, str | bytes]:
         title = f"{one.name!r}: {circuit.tasks} tasks, {len(circuit.fifos)} FIFOs"
         found[f"{module}.sv"] = top_module(module, title, circuit)
         printed.append(Printed(module, circuit.tasks, one.cycles))
-    ports = [
-        (module, len(one.circuit.loads), len(one.circuit.stores)) for one, module in zip(circuits, modules, strict=True)
-    ]
-    found["circuits.sv"] = _circuits(ports)
+    found["circuits.sv"] = _circuits(dict(zip(modules, (one.circuit for one in circuits), strict=True)))
     found["bench.sv"] = _bench(modules)
     found["bench.cpp"] = _part("bench.cpp").replace("// NAMES", "\n".join(f'    "{module}",' for module in modules))
     figures = PrintedFigures(FORMAT, tuple(printed))
@@ -84,12 +81,13 @@ def rtl_files(circuits: Sequence[NamedCircuit]) -> dict[str, str | bytes]:
     return found
 
 
-def _circuits(ports: Sequence[tuple[str, int, int]]) -> str:
+def _circuits(circuits: Mapping[str, Circuit]) -> str:
     """Return the module of all circuits, each with a memory that never waits and a watch."""
-    last = len(ports) - 1
+    last = len(circuits) - 1
     lines = [_part("circuits.sv").replace("LAST_BIT", str(64 * last + 63)).replace("LAST", str(last))]
-    for number, (module, loads, stores) in enumerate(ports):
-        sizes = max(loads, 1), max(stores, 1)
+    for number, (module, circuit) in enumerate(circuits.items()):
+        sizes = max(len(circuit.loads), 1), max(len(circuit.stores), 1)
+        most = min(circuit.most_cycles, 2**63 - 1)
         lines += [
             "",
             f"    wire moves_{number}, ended_{number};",
@@ -99,7 +97,7 @@ def _circuits(ports: Sequence[tuple[str, int, int]]) -> str:
             f"        .store(), .storable({{{sizes[1]}{{1'b1}}}}),",
             f"        .moves(moves_{number}), .ended(ended_{number})",
             "    );",
-            f"    watch watch_{number} (",
+            f"    watch #(.MOST(64'd{most})) watch_{number} (",
             f"        .clk(clk), .reset(reset), .moves(moves_{number}), .ended(ended_{number}),",
             f"        .is_over(is_over[{number}]), .is_stuck(is_stuck[{number}]), .cycles(cycles[{64 * number} +: 64])",
             "    );",

@@ -10,7 +10,7 @@ from dfcompile.host.printable import printable
 from dfcompile.rtl.circuit import Circuit, Family, Fifo
 from dfcompile.rtl.regular_rows import RegularRows, regular_rows
 
-_OF_FAMILIES = ("may_run", "ended", "pull", "available", "push", "space")
+_OF_FAMILIES = ("may_run", "ended", "pull", "available", "push", "space", "leave")
 _WIDTH = 120  # of a line
 _PORTS = """\
     parameter REGISTERED = 0,  // cycles of a FIFO, there and back, beyond those printed
@@ -104,7 +104,10 @@ def _body(circuit: Circuit) -> Iterator[str]:
     signals = _Signals(circuit)
     groups = _groups(circuit.fifos, signals)
     yield "    genvar i;"
-    yield f"    localparam HOP = {circuit.hop_cycles} + REGISTERED;  // cycles through a FIFO, there and back"
+    yield f"    localparam HOP = {circuit.hardware.hop_cycles} + REGISTERED;  // cycles through a FIFO, there and back"
+    most = max((max(family.inputs, family.outputs, 1) for family in circuit.families), default=1)
+    yield f"    localparam PORTS = {circuit.hardware.ports or most};  // inputs that a task reads in a cycle; outputs"
+    yield f"    localparam DEPTH = {circuit.hardware.pipeline_cycles};  // cycles through the pipeline of a task"
     parts = len(circuit.families) + len(groups)
     if parts:
         yield f"    wire [{parts - 1}:0] moving;"
@@ -140,13 +143,16 @@ def _tasks(number: int, label: str, family: Family) -> Iterator[str]:
     ports = (("pull", "available", family.inputs), ("push", "space", family.outputs))
     for asks, answers, width in ports:
         if width:
-            yield f"    wire [{width * count - 1}:0] {label}_{asks}, {label}_{answers};"
+            leaves = f", {label}_leave" if asks == "push" else ""
+            yield f"    wire [{width * count - 1}:0] {label}_{asks}, {label}_{answers}{leaves};"
     yield f"    dataflow_tasks #(.COUNT({count}), .READS({family.reads}), .WRITES({family.writes}),"
-    yield f"        .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)})) {label} ("
+    yield f"        .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)}),"
+    yield f"        .DEPTH(DEPTH), .PORTS(PORTS)) {label} ("
     yield f"        .clk(clk), .reset(reset), .go(go), .may_run({label}_may_run),"
     for asks, answers, width in ports:
         asked, answered = (f"{label}_{asks}", f"{label}_{answers}") if width else ("", f"{{{count}{{{_YES}}}}}")
         yield f"        .{asks}({asked}), .{answers}({answered}),"
+    yield f"        .leave({f'{label}_leave' if family.outputs else ''}),"
     yield f"        .moves(moving[{number}]), .ended({label}_ended)"
     yield "    );"
 
@@ -169,9 +175,10 @@ def _fifos(numbers: tuple[int, int], key: _Group, ports: list[tuple[int, int]], 
     name = f"fifos_{number}"
     yield ""
     yield f"    // from {writer} to {reader}"
-    yield f"    wire [{len(ports) - 1}:0] {name}_push, {name}_space, {name}_pull, {name}_available;"
+    yield f"    wire [{len(ports) - 1}:0] {name}_push, {name}_space, {name}_enter;"
+    yield f"    wire [{len(ports) - 1}:0] {name}_pull, {name}_available;"
     yield f"    fifos #(.COUNT({len(ports)}), .CAPACITY({key[2]} + EXTRA), .FORWARD(HOP), .BACKWARD(HOP)) {name} ("
-    yield f"        .clk(clk), .reset(reset), .push({name}_push), .space({name}_space),"
+    yield f"        .clk(clk), .reset(reset), .push({name}_push), .space({name}_space), .enter({name}_enter),"
     yield f"        .pull({name}_pull), .available({name}_available), .moves(moving[{moving}])"
     yield "    );"
     for rows in regular_rows([((), (own, *both)) for own, both in enumerate(ports)]):
@@ -179,6 +186,7 @@ def _fifos(numbers: tuple[int, int], key: _Group, ports: list[tuple[int, int]], 
             rows,
             (f"{name}_push", f"{writer}_push", 0, 1),
             (f"{writer}_space", f"{name}_space", 1, 0),
+            (f"{name}_enter", f"{writer}_leave", 0, 1),
             (f"{name}_pull", f"{reader}_pull", 0, 2),
             (f"{reader}_available", f"{name}_available", 2, 0),
         )

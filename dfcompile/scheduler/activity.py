@@ -284,7 +284,9 @@ class _Profiles:
             if node < self._dag.nodes_count and self._schedule.pe[node] != NO_PE:
                 begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
                 accesses = accesses_of_task(stretch, place)
-                waits = np.flatnonzero((accesses.wait > 0) & (accesses.time > begin))
+                for edge in unit.inputs[place]:
+                    accesses.wait[accesses.places[edge][:1]] = 0  # it starts with its first elements
+                waits = np.flatnonzero(accesses.wait > 0)
                 until = accesses.time[waits]
                 since = np.maximum(until - accesses.wait[waits], begin)
                 waited = np.concatenate([[0], np.cumsum(until - since)])
@@ -299,11 +301,12 @@ class _Profiles:
 
     def finish(self, path: tuple[Stay, ...]) -> Activity:
         """Return what was found; tasks of no unit work all the time, or as much as is left of those not followed."""
+        cycles = self._schedule.hardware.cycles(self._dag)
         averaged, tasks = 0, np.flatnonzero(self._schedule.pe != NO_PE)
         for node in tasks.tolist():
             if not self._phases[node]:
                 begin, end = int(self._schedule.start[node]), int(self._schedule.last_out[node])
-                work = min(int(self._dag.work[node]), end - begin)
+                work = min(int(cycles[node]), end - begin)
                 averaged += work < end - begin
                 self._add_phases(node, np.array([begin, end]), np.array([0, end - begin - work]), None)
         for edge in np.flatnonzero(self._schedule.streamed & ~self._seen).tolist():
@@ -320,7 +323,7 @@ class _Profiles:
             held=np.cumsum(self._change)[:-1],
             working=tuple((self._working / np.diff(self._marks)).tolist()),
             occupied=tuple((self._occupied / np.diff(self._marks)).tolist()),
-            worked_cycles=int(self._dag.work[tasks].sum()),
+            worked_cycles=int(cycles[tasks].sum()),
             occupied_cycles=int((self._schedule.last_out[tasks] - self._schedule.start[tasks]).sum()),
             path=path,
             averaged=averaged,

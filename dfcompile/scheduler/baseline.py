@@ -14,6 +14,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag, TensorRole, topological_order
 from dfcompile.canonical_dag.analysis import longest_paths
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64, frozen
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.records import replace
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
@@ -143,7 +144,7 @@ class GapIndex:
         self._summarise(position)
 
 
-def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
+def schedule_non_streaming(dag: CanonicalDag, pes: int, hardware: Hardware = LITERATURE) -> NonStreamingSchedule:
     """List scheduling by upward rank: each task where it finishes first, in idle gaps too [dematteis23, section 7].
 
     The upward rank of a node is its work plus the largest rank of its successors: the longest path to the end.
@@ -155,15 +156,17 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
     Args:
         dag: the graph.
         pes: number of processing elements P.
+        hardware: what tasks take.
 
     Raises:
         UserError: ``pes`` is below 1, or a time does not fit in 64 bits.
     """
     check_pes(pes)
-    order, begins = _by_rank(dag)
+    cycles = hardware.cycles(dag)
+    order, begins = _by_rank(dag, cycles)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    work, computational = dag.work[order].tolist(), dag.is_computational[order].tolist()
+    work, computational = cycles[order].tolist(), dag.is_computational[order].tolist()
     parents, first = place[dag.edge_source[dag.in_edges]].tolist(), dag.in_start[order].tolist()
     last = dag.in_start[order + 1].tolist()
     machine = _Machine(min(pes, max(dag.tasks_count, 1)))  # no more can be used
@@ -236,21 +239,21 @@ class _Machine:
         self._ends[first:last] = sorted([*self._ends[first:last], *((end, -element) for element in elements)])
 
 
-def _by_rank(dag: CanonicalDag) -> tuple[Int32, list[int]]:
+def _by_rank(dag: CanonicalDag, cycles: Int64) -> tuple[Int32, list[int]]:
     """Return the nodes by rank, and where those begin that are placed apart, and the end.
 
     Together are tasks of one rank that take as long: with a work, none of them reads from another.
     """
-    rank = longest_paths(dag.edge_target, dag.edge_source, dag.work)
+    rank = longest_paths(dag.edge_target, dag.edge_source, cycles)
     order = topological_order(dag)
     order = order[np.argsort(-rank[order], kind="stable")]  # equal ranks stay in topological order
-    rank, work = rank[order], dag.work[order]
+    rank, work = rank[order], cycles[order]
     is_first = np.ones(len(order) + 1, dtype=np.bool_)
     is_first[1:-1] = (rank[1:] != rank[:-1]) | (work[1:] != work[:-1]) | (work[1:] == 0)
     return order, np.flatnonzero(is_first).tolist()
 
 
-def postponed(dag: CanonicalDag, found: NonStreamingSchedule) -> NonStreamingSchedule:
+def postponed(dag: CanonicalDag, found: NonStreamingSchedule, hardware: Hardware = LITERATURE) -> NonStreamingSchedule:
     """Return a schedule in which tasks that depend on no input run late, and all others stay where they are.
 
     Such tasks write the border of a padded array, or transform filters. Each is put into the latest idle gap before
@@ -260,14 +263,16 @@ def postponed(dag: CanonicalDag, found: NonStreamingSchedule) -> NonStreamingSch
     Args:
         dag: the graph.
         found: a schedule of it.
+        hardware: what tasks take.
     """
+    cycles = hardware.cycles(dag)
     is_moved = _depends_on_no_input(dag)
     tasks = is_moved & dag.is_computational & (dag.work > 0)
     if not tasks.any():
         return found
     makespan, start, pe = found.makespan_cycles, found.start.tolist(), found.pe.tolist()
     gaps = _gaps(found, dag.is_computational & (dag.work > 0) & ~tasks)
-    work, targets, first = dag.work.tolist(), dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
+    work, targets, first = cycles.tolist(), dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
     needed = np.where(dag.is_computational, found.start, makespan)  # a task when it starts
     read = dag.is_buffer[dag.edge_source] & dag.is_computational[dag.edge_target]
     np.minimum.at(needed, dag.edge_source[read], found.start[dag.edge_target[read]])  # a buffer by its first reader
@@ -290,17 +295,17 @@ def postponed(dag: CanonicalDag, found: NonStreamingSchedule) -> NonStreamingSch
         gaps.add(ready + work[node], end, pe[node])
         start[node] = makespan - ready - work[node]
     begun, element = np.array(start, dtype=np.int64), np.array(pe, dtype=np.int32)
-    ended = np.where(is_moved, begun + dag.work, found.end)
+    ended = np.where(is_moved, begun + cycles, found.end)
     into = dag.is_buffer[dag.edge_target] & is_moved[dag.edge_source]
     np.maximum.at(ended, dag.edge_target[into], ended[dag.edge_source[into]])
     begun = np.where(dag.is_buffer, ended, begun)
     after = replace(found, pe=element, start=begun, end=ended)
-    return after if _earliest_end(dag, after) == makespan else found
+    return after if _earliest_end(dag, after, cycles) == makespan else found
 
 
-def _earliest_end(dag: CanonicalDag, found: NonStreamingSchedule) -> int:
+def _earliest_end(dag: CanonicalDag, found: NonStreamingSchedule, cycles: Int64) -> int:
     """Return when all have ended if each task begins once what it reads is there and its element is free."""
-    work = np.where(dag.is_computational, dag.work, 0)
+    work = np.where(dag.is_computational, cycles, 0)
     tasks = np.flatnonzero(work)
     tasks = tasks[np.lexsort((found.start[tasks], found.pe[tasks]))]
     follows = found.pe[tasks[1:]] == found.pe[tasks[:-1]]

@@ -5,6 +5,7 @@ from functools import cache, cached_property, partial
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import work_of
 from dfcompile.scheduler.baseline import schedule_non_streaming
@@ -17,6 +18,7 @@ from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
+from dfcompile.scheduler.what_if import WhatIf, what_if
 
 
 class Depths(Struct, frozen=True):
@@ -43,6 +45,7 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
         sample: as `TimedSchedule` has it.
         baseline: the schedule in which every edge goes through memory, accepted by its checker.
         ends: whether the schedule ends, and not in a deadlock.
+        what_if: what it takes on the other machines that were asked for; nothing of a deadlock.
     """
 
     schedule: Schedule
@@ -51,6 +54,7 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
     sample: Sample | None
     baseline: NonStreamingSchedule
     ends: bool = True
+    what_if: tuple[WhatIf, ...] = ()
 
 
 class Scheduling:
@@ -58,7 +62,7 @@ class Scheduling:
 
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
-        self._baselines: dict[int, NonStreamingSchedule] = {}
+        self._baselines: dict[tuple[int, Hardware], NonStreamingSchedule] = {}
         self._bound = cache(partial(lower_bound_cycles, dag))
 
     @cached_property
@@ -80,11 +84,12 @@ class Scheduling:
         with work_of(2) as steps:
             timed = timed_schedule(self.dag, options) if known is None else known
             steps.add()
-            if options.pes not in self._baselines:
-                made = timed.non_streaming or schedule_non_streaming(self.dag, options.pes)
-                check_non_streaming(self.dag, made)
-                self._baselines[options.pes] = made
-            baseline = self._baselines[options.pes]
+            machine = options.pes, options.hardware
+            if machine not in self._baselines:
+                made = timed.non_streaming or schedule_non_streaming(self.dag, options.pes, options.hardware)
+                check_non_streaming(self.dag, made, options.hardware)
+                self._baselines[machine] = made
+            baseline = self._baselines[machine]
             found, ends = timed.schedule, not timed.deadlock
             deepest, most = int(found.fifo_capacity.max(initial=0)), options.max_fifo
             if most is not None and deepest > most:
@@ -96,4 +101,5 @@ class Scheduling:
             simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
             bound = timed.bound_cycles or self._bound(options.pes)
             of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
-            return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends)
+            others = what_if(self.dag, found, options.what_if) if ends else ()
+            return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends, others)

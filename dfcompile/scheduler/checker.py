@@ -3,6 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.canonical_dag.verifier import reject_edge, reject_node
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
@@ -29,7 +30,7 @@ def check(dag: CanonicalDag, schedule: Schedule) -> None:
     _check_makespan(schedule.makespan_cycles, schedule.last_out)
 
 
-def check_non_streaming(dag: CanonicalDag, baseline: NonStreamingSchedule) -> None:
+def check_non_streaming(dag: CanonicalDag, baseline: NonStreamingSchedule, hardware: Hardware = LITERATURE) -> None:
     """Check a schedule in which every edge goes through memory.
 
     Raises:
@@ -38,7 +39,7 @@ def check_non_streaming(dag: CanonicalDag, baseline: NonStreamingSchedule) -> No
     _check_placement(dag, baseline.pe, baseline.pes)
     _check_overlap(dag, baseline.pe, baseline.start, baseline.end)
     reject_node(dag, baseline.start < 0, "starts before cycle 0")
-    reject_node(dag, baseline.end - baseline.start < dag.work, "runs for less than its work")
+    reject_node(dag, baseline.end - baseline.start < hardware.cycles(dag), "runs for less than its work")
     late = baseline.end[dag.edge_source] > baseline.start[dag.edge_target]
     reject_edge(dag, late, "starts before its input is in memory")
     _check_makespan(baseline.makespan_cycles, baseline.end)
@@ -102,11 +103,15 @@ def _check_durations(dag: CanonicalDag, schedule: Schedule) -> None:
     first, last = schedule.first_out, schedule.last_out
     reject_node(dag, start < 0, "starts before cycle 0")
     reject_node(dag, (first < start) | (last < first), "times not in the order start, first out, last out")
-    reject_node(dag, last - start < dag.work, "runs for less than its work")
+    reject_node(dag, last - start < schedule.hardware.cycles(dag), "runs for less than its work")
     emits = task & (dag.volume_out > 0)
     volume_out = np.maximum(dag.volume_out, 1)
     awaited = np.maximum(-(-dag.volume_in // volume_out), 1)
-    reject_node(dag, emits & (first - start < awaited), "first output before enough inputs can be read")
+    reject_node(
+        dag,
+        emits & (first - start < awaited + schedule.hardware.pipeline_cycles),
+        "first output before enough inputs can be read",
+    )
     reject_node(dag, emits & (last - first < dag.volume_out - 1), "emits more than one element per cycle")
 
 
@@ -129,8 +134,9 @@ def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
     source, target = dag.edge_source, dag.edge_target
     start, first, last = schedule.start, schedule.first_out, schedule.last_out
     reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
-    hop = schedule.hop_cycles
-    reject_edge(dag, streamed & (first[source] + hop > start[target]), "starts before its input streams")
+    hop = schedule.hardware.hop_cycles
+    read = start[target] + schedule.hardware.turns(dag)[0]
+    reject_edge(dag, streamed & (first[source] + hop > read), "starts before its input streams")
     is_exact = schedule.timing.is_exact
     # Element by element a task may wait at one output when the consumer of another has all that it needs.
     ended = first[source] + hop + dag.edge_volume if is_exact else last[source]

@@ -11,17 +11,19 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from dfcompile.canonical_dag.dag import CanonicalDag, Int32, frozen
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
 from dfcompile.scheduler.timing import int64_column
 
 
-def schedule_depth_first(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
+def schedule_depth_first(dag: CanonicalDag, pes: int, hardware: Hardware = LITERATURE) -> NonStreamingSchedule:
     """Return a schedule in which every edge goes through memory, of which little is needed at a time.
 
     Args:
         dag: the graph.
         pes: number of processing elements P.
+        hardware: what tasks take.
 
     Raises:
         UserError: ``pes`` is below 1, or a time does not fit in 64 bits.
@@ -31,7 +33,8 @@ def schedule_depth_first(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     # All columns are in that order, so that of two nodes the lower number comes first.
-    work, is_task = dag.work[order].tolist(), dag.is_computational[order].tolist()
+    taken = hardware.cycles(dag)
+    work, is_task = taken[order].tolist(), dag.is_computational[order].tolist()
     targets, first = place[dag.edge_target[dag.out_edges]].tolist(), dag.out_start[order].tolist()
     last = dag.out_start[order + 1].tolist()
     missing = np.diff(dag.in_start)[order].tolist()
@@ -66,7 +69,7 @@ def schedule_depth_first(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
             ended.append(node)
     ends = int64_column([begin + cycles for begin, cycles in zip(start, work, strict=True)])[place]
     element = np.array(pe, dtype=np.int32)[place]
-    return NonStreamingSchedule(pes, frozen(element), frozen(ends - dag.work), frozen(ends), now)
+    return NonStreamingSchedule(pes, frozen(element), frozen(ends - taken), frozen(ends), now)
 
 
 def depth_first(dag: CanonicalDag) -> Int32:

@@ -66,7 +66,7 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
     paced = np.array(gangs.last_out, dtype=np.int64)
     alone = replace(simulator.replay_of(steady), streamed=inside)
     capacity, times = fifo.in_flight_apart(dag, alone, gangs.gang, paced)
-    first_out = simulator.first_outputs(dag, inside, times.start, times.end, gangs.hop_cycles)
+    first_out = simulator.first_outputs(dag, inside, times.start, times.end, gangs.hardware)
     exact = replace(gangs, start=times.start.tolist(), first_out=first_out.tolist(), last_out=times.end.tolist())
     for placed in (steady, plan.placed(exact, inside, plan.rule_inside(gangs, inside))):
         yield _sized(dag, placed, fifo.with_relays(dag, placed.streamed & ~inside, capacity), fifos)

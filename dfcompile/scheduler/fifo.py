@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.errors import InfeasibleError, VerificationError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
@@ -164,14 +165,15 @@ def with_relays(dag: CanonicalDag, relayed: Bool, inside: Int64) -> Int64:
     return frozen(np.where(relayed, dag.edge_volume, inside))
 
 
-def with_hops(dag: CanonicalDag, capacity: Int64, hop_cycles: int) -> Int64:
+def with_hops(dag: CanonicalDag, capacity: Int64, hardware: Hardware) -> Int64:
     """Return the capacities of the rule, larger by what is on its way and back at full pace, shape [edges].
 
-    A place is taken again ``2 * hop_cycles`` after the write before, so that many elements keep a stream going.
+    At full pace a place is free again so many cycles after it was taken, and as many elements keep a stream going.
     """
-    if not hop_cycles:
+    cycles = hardware.forward_cycles + hardware.hop_cycles
+    if not cycles:
         return capacity
-    larger = np.minimum(capacity + (2 * hop_cycles - 1), np.maximum(dag.edge_volume, 1))
+    larger = np.minimum(capacity + (cycles - 1), np.maximum(dag.edge_volume, 1))
     return frozen(np.where(capacity > 0, np.maximum(larger, capacity), 0))
 
 

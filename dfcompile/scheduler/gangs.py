@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.analysis import order_from_sources
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.distinct import numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import timing
@@ -35,7 +36,7 @@ class Gangs(Struct, frozen=True, eq=False):
         last_out: until its last output, shape [nodes].
         reading: cycles from the start of each node to when it needs its last element at least, shape [nodes].
         relayed: which edges may stream from gang to gang, through FIFOs that hold all of them, shape [edges].
-        hop_cycles: from the write of an element until it can be read.
+        hardware: what FIFOs and tasks take.
     """
 
     count: int
@@ -46,14 +47,16 @@ class Gangs(Struct, frozen=True, eq=False):
     last_out: list[int]
     reading: Int64
     relayed: Bool
-    hop_cycles: int
+    hardware: Hardware
 
     def largest(self, dag: CanonicalDag) -> int:
         """Return the tasks of the largest gang."""
         return int(np.bincount(self.gang[dag.is_computational]).max(initial=0))
 
 
-def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: int, hop_cycles: int = 0) -> Gangs:
+def gangs_of(
+    dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: int, hardware: Hardware = LITERATURE
+) -> Gangs:
     """Split the blocks of a partition into gangs.
 
     Args:
@@ -61,7 +64,7 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
         blocks: its blocks.
         streamed: which edges stream inside blocks, shape [edges].
         relay_elements: an edge of at most so many may stream from gang to gang, through a FIFO that holds all of it.
-        hop_cycles: from the write of an element until it can be read.
+        hardware: what FIFOs and tasks take.
     """
     # number the components, those that wait for one another through memory as one; memory never leaves a block
     component = timing.streamed_components(dag, streamed)
@@ -74,13 +77,13 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: 
         component = timing.streamed_components(dag, streamed | circular)
     gang = numbered(component)[1].astype(np.int32)
     inside = dag.in_edges[gang[dag.edge_source[dag.in_edges]] == gang[dag.edge_target[dag.in_edges]]]
-    offsets = timing.node_offsets(dag, blocks.block, timing.peak_volumes(dag, streamed), streamed)
+    offsets = timing.node_offsets(dag, blocks.block, timing.peak_volumes(dag, streamed, hardware), streamed, hardware)
     waits = inside, np.zeros(dag.nodes_count, dtype=np.int32)
-    times = timing.node_times(dag, blocks.order, offsets, streamed, waits, hop_cycles)
+    times = timing.node_times(dag, blocks.order, offsets, streamed, waits, hardware.hop_cycles)
     is_small = dag.edge_volume <= relay_elements
     relayed = (gang[dag.edge_source] != gang[dag.edge_target]) & dag.between_tasks & is_small
     count = int(gang.max(initial=-1)) + 1
-    return Gangs(count, gang, blocks.order, *times, timing.reading_offsets(dag, streamed), relayed, hop_cycles)
+    return Gangs(count, gang, blocks.order, *times, timing.reading_offsets(dag, streamed, hardware), relayed, hardware)
 
 
 def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:
@@ -288,7 +291,7 @@ def _links(dag: CanonicalDag, gangs: Gangs) -> tuple[array[int], array[int], arr
     links = links[np.argsort(source[links], kind="stable")]
     producer, consumer = dag.edge_source[links], dag.edge_target[links]
     # A relay has the first element in time for the first read, and the last one for the last: both are evenly spread.
-    in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer]) + gangs.hop_cycles
+    in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer]) + gangs.hardware.hop_cycles
     gate = np.where(gangs.relayed[links], in_relay, last_out[producer]) - start[consumer]
     row = np.searchsorted(source[links], np.arange(gangs.count + 1))
     return _packed(gate), _packed(target[links]), _packed(row)

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.errors import UserError
 from dfcompile.options import Effort, Fifos, Timing
 
@@ -26,8 +27,8 @@ class ScheduleOptions(Struct, frozen=True):
         effort: how much a partitioner tries that searches.
         max_fifo: elements that a FIFO holds at most; an edge that needs more goes through memory, or its FIFO is made
             smaller where that takes less time. ``None`` is without limit.
-        hop_cycles: from the write of an element to a FIFO until it can be read, and from its read until its place can
-            be taken: of the machine.
+        hardware: what the machine's FIFOs and tasks take.
+        what_if: machines on which a checked schedule is replayed as well.
     """
 
     pes: int
@@ -39,7 +40,8 @@ class ScheduleOptions(Struct, frozen=True):
     simulated: bool = False
     effort: Effort = Effort.DEFAULT
     max_fifo: int | None = None
-    hop_cycles: int = 0
+    hardware: Hardware = LITERATURE
+    what_if: tuple[tuple[str, Hardware], ...] = ()
 
     def __post_init__(self) -> None:
         """Reject a machine without processing elements, and FIFOs without room or above their own limit.

@@ -30,9 +30,10 @@ def recompute_times(dag: CanonicalDag, schedule: Schedule) -> None:
         opened = np.zeros(int(block.max(initial=-1)) + 2, dtype=np.int64)
         np.maximum.at(opened, block + 1, schedule.last_out)
         start = np.maximum.accumulate(opened)[block]
-        ready = np.where(streamed, schedule.first_out[source] + schedule.hop_cycles, schedule.last_out[source])
+        ready = np.where(streamed, schedule.first_out[source] + schedule.hardware.hop_cycles, schedule.last_out[source])
         np.maximum.at(start, dag.edge_target, ready)
-        first_offset, last_offset = node_offsets(dag, block, peak_volumes(dag, streamed), streamed)
+        peak = peak_volumes(dag, streamed, schedule.hardware)
+        first_offset, last_offset = node_offsets(dag, block, peak, streamed, schedule.hardware)
         _reject_difference(dag, "start", schedule.start, start)
         _reject_difference(dag, "first output", schedule.first_out, start + first_offset)
         _reject_difference(dag, "last output", schedule.last_out, start + last_offset)

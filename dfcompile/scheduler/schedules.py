@@ -5,6 +5,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.distinct import distinct
 from dfcompile.options import Timing
 
@@ -49,8 +50,7 @@ class Schedule(Struct, frozen=True, eq=False):
         streamed: whether the edge is an on-chip FIFO, shape [edges].
         fifo_capacity: elements that the FIFO of a streamed edge holds, 0 for the others, shape [edges].
         makespan_cycles: when the last node ends.
-        hop_cycles: from the write of an element to a FIFO until it can be read, and from its read until its place can
-            be taken: of the machine.
+        hardware: what the machine's FIFOs and tasks take.
     """
 
     pes: int
@@ -65,7 +65,7 @@ class Schedule(Struct, frozen=True, eq=False):
     streamed: Bool
     fifo_capacity: Int64
     makespan_cycles: int
-    hop_cycles: int = 0
+    hardware: Hardware = LITERATURE
 
     @property
     def blocks_count(self) -> int:

@@ -63,7 +63,7 @@ class Plan(Struct, frozen=True, eq=False):
 
     def gangs(self, streamed: Bool) -> Gangs:
         """Return the gangs of the blocks; without demotion they may stream to each other."""
-        gangs = gangs_of(self.dag, self.blocks, streamed, relay_elements(self.options), self.options.hop_cycles)
+        gangs = gangs_of(self.dag, self.blocks, streamed, relay_elements(self.options), self.options.hardware)
         return replace(gangs, relayed=gangs.relayed & self._may_stream)
 
     @property
@@ -85,7 +85,7 @@ class Plan(Struct, frozen=True, eq=False):
         begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
         offsets = (gangs.start, gangs.first_out, gangs.last_out)
         start, first_out, last_out = (int64_column(list(map(add, begin, offset))) for offset in offsets)
-        times = Times(start, first_out, last_out, peak_volumes(dag, streamed))
+        times = Times(start, first_out, last_out, peak_volumes(dag, streamed, gangs.hardware))
         block, pe = frozen(position[gangs.gang]), frozen(np.array(placing.pe, dtype=np.int32))
         capacity = with_relays(dag, placing.relayed, inside)
         return self._schedule(block, pe, times, streamed | placing.relayed, capacity)
@@ -102,10 +102,10 @@ class Plan(Struct, frozen=True, eq=False):
 
     def rule_inside(self, gangs: Gangs, streamed: Bool) -> Int64:
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""
-        peak = peak_volumes(self.dag, streamed)
+        peak = peak_volumes(self.dag, streamed, gangs.hardware)
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
         return with_hops(
-            self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hop_cycles
+            self.dag, fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True), gangs.hardware
         )
 
     def _sized(self, streamed: Bool) -> tuple[Int64, Callable[[], Schedule]]:
@@ -115,8 +115,8 @@ class Plan(Struct, frozen=True, eq=False):
             inside = self.rule_inside(gangs, streamed)
             return inside, lambda: self.placed(gangs, streamed, inside)
         dag, block = self.dag, self.blocks.block
-        times = steady_times(dag, self.blocks, streamed, self.options.hop_cycles)
-        capacity = with_hops(dag, fifo_capacities(dag, block, streamed, times), self.options.hop_cycles)
+        times = steady_times(dag, self.blocks, streamed, self.options.hardware)
+        capacity = with_hops(dag, fifo_capacities(dag, block, streamed, times), self.options.hardware)
         return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
@@ -129,7 +129,7 @@ class Plan(Struct, frozen=True, eq=False):
             Timing.STEADY,
             *columns,
             makespan_cycles=cycles,
-            hop_cycles=options.hop_cycles,
+            hardware=options.hardware,
         )
 
 

@@ -97,11 +97,11 @@ def timed_schedule(
     if partitioner.lists and not barrier and listed_schedules.is_listable(dag, options):
         bound = lower_bound_cycles(dag, options.pes)
         planned = None if plan is None else plan.non_streaming
-        non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
+        non_streaming = schedule_non_streaming(dag, options.pes, options.hardware) if planned is None else planned
         listed = listed_schedules.listed_schedule(dag, options, bound, non_streaming, plan)
         shortest = _listed_or_gangs(dag, partitioner, options, listed)
-        if options.hop_cycles and non_streaming.makespan_cycles < shortest.schedule.makespan_cycles:
-            shortest = _large(dag, through_memory(dag, options, non_streaming), options.effort)  # hops cost more
+        if not options.hardware.is_literature and non_streaming.makespan_cycles < shortest.schedule.makespan_cycles:
+            shortest = _large(dag, through_memory(dag, options, non_streaming), options.effort)  # streams cost more
         return replace(shortest, bound_cycles=listed.bound, non_streaming=non_streaming)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
@@ -150,7 +150,7 @@ def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptio
 
     Where the latter can hardly be beaten gangs are not looked at.
     """
-    non_streaming = schedule_non_streaming(dag, options.pes)
+    non_streaming = schedule_non_streaming(dag, options.pes, options.hardware)
     cycles = non_streaming.makespan_cycles
     found: TimedSchedule | None = None
     if not is_nearly_shortest(dag, options.pes, cycles):

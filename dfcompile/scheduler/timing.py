@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.analysis import connected, on_loops
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.distinct import distinct
 from dfcompile.errors import UserError
 from dfcompile.scheduler.blocks import Blocks
@@ -50,17 +51,15 @@ def streamable_edges(dag: CanonicalDag, block: Int32) -> Bool:
     return streamable
 
 
-def peak_volumes(dag: CanonicalDag, streamed: Bool) -> Int64:
+def peak_volumes(dag: CanonicalDag, streamed: Bool, hardware: Hardware = LITERATURE) -> Int64:
     """Return for each node the largest volume of its streaming component, shape [nodes].
 
     Along streamed edges interval times volume is one constant per weakly connected component, and the smallest
     feasible constant makes the largest-volume edge run at interval 1: the streaming interval of an edge is
-    ``peak / volume`` [dematteis23, theorem 4.1].
+    ``peak / volume`` [dematteis23, theorem 4.1]. A task whose rows take several cycles has as much longer to go.
     """
     component = streamed_components(dag, streamed)
-    emits_inside = np.zeros(dag.nodes_count, dtype=np.bool_)
-    emits_inside[dag.edge_source[streamed]] = True
-    largest = np.maximum(dag.volume_in, np.where(emits_inside, 0, dag.volume_out))
+    largest = np.maximum(dag.volume_in, dag.volume_out) + hardware.row_cycles(dag)
     peak = np.zeros(dag.nodes_count, dtype=np.int64)
     np.maximum.at(peak, component, largest)
     return peak[component]
@@ -93,7 +92,7 @@ class Times(Struct, frozen=True, eq=False):
         return int(self.last_out.max()) if len(self.last_out) else 0
 
 
-def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool, hop_cycles: int = 0) -> Times:
+def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool, hardware: Hardware = LITERATURE) -> Times:
     """Compute the times of a gang schedule from mean streaming intervals [dematteis23, section 5.2].
 
     With b the end of the block before (barrier), over the predecessors u of v::
@@ -102,21 +101,21 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool, hop_cycles: 
         FO(v) = ST(v) + 1, for a downsampler ST(v) + 1 + ceil(s_i * (ceil(I / O) - 1))
         LO(v) = ST(v) + 1 + ceil(max(s_i * (I - 1), s_o * (O - 1)))
 
-    and an upsampler whose output ends before its input still emits ``ceil(O / I) - 1`` elements after it. Buffers
-    and pseudo nodes take no time.
+    and an upsampler whose output ends before its input still emits ``ceil(O / I) - 1`` elements after it. FO and LO are
+    later by the cycles of the task's pipeline, and of its rows after the first. Buffers and pseudo nodes take no time.
 
     Args:
         dag: the graph.
         blocks: its spatial blocks.
         streamed: which edges are streamed; none of them may touch a buffer, shape [edges].
-        hop_cycles: from the write of an element until it can be read; 0 in the literature.
+        hardware: what FIFOs and tasks take.
 
     Raises:
         UserError: a time does not fit in 64 bits.
     """
-    peak = peak_volumes(dag, streamed)
-    offsets = node_offsets(dag, blocks.block, peak, streamed)
-    times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block), hop_cycles)
+    peak = peak_volumes(dag, streamed, hardware)
+    offsets = node_offsets(dag, blocks.block, peak, streamed, hardware)
+    times = node_times(dag, blocks.order, offsets, streamed, (dag.in_edges, blocks.block), hardware.hop_cycles)
     start, first_out, last_out = (int64_column(column) for column in times)
     return Times(start, first_out, last_out, peak)
 
@@ -165,18 +164,21 @@ def node_times(
     return start, first_out, last_out
 
 
-def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
+def reading_offsets(dag: CanonicalDag, streamed: Bool, hardware: Hardware) -> Int64:
     """Return for each task how long after its start at least it needs its last element, shape [nodes].
 
     One that does not stream in reads as fast as its outputs allow: read i after ``floor(i * W / I)`` cycles.
     """
-    peak, volume_in = peak_volumes(dag, streamed), np.maximum(dag.volume_in, 1)
+    peak, volume_in = peak_volumes(dag, streamed, hardware), np.maximum(dag.volume_in, 1)
     streams_in = np.zeros(dag.nodes_count, dtype=np.bool_)
     streams_in[dag.edge_target[streamed]] = True
-    return np.where(streams_in, peak - peak // volume_in, dag.work + -dag.work // volume_in)
+    own = dag.work + hardware.row_cycles(dag)
+    return np.where(streams_in, peak - peak // volume_in, own + -own // volume_in)
 
 
-def node_offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
+def node_offsets(
+    dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool, hardware: Hardware
+) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each.
 
     ``s * (V - 1)`` with ``s = peak / V`` rounds up to ``peak - peak // V``: no product is needed. Elements from
@@ -190,8 +192,9 @@ def node_offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -
     stored = dag.is_buffer[dag.edge_target] & (block[dag.edge_source] == block[dag.edge_target])
     paced_out[dag.edge_source[streamed | stored]] = True
 
-    reading = np.where(streams_in, peak - peak // volume_in, volume_in - 1)
-    writing = np.where(paced_out, peak - peak // volume_out, volume_out - 1)
+    rows, going_on = hardware.rows(dag), hardware.row_cycles(dag)
+    reading = np.where(streams_in, peak - peak // volume_in + sum(rows), volume_in - 1 + going_on)
+    writing = np.where(paced_out, peak - peak // volume_out + sum(rows), volume_out - 1 + going_on)
     last = 1 + np.maximum(reading, writing)
     upsampler = (dag.volume_out > dag.volume_in) & (dag.volume_in > 0)
     last += np.where(upsampler & (writing < reading), (volume_out - 1) // volume_in, 0)
@@ -199,9 +202,10 @@ def node_offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -
     first = np.ones(dag.nodes_count, dtype=np.int64)
     reducing = np.flatnonzero((dag.volume_in > dag.volume_out) & (dag.volume_out > 0))
     awaited = (volume_in[reducing] - 1) // volume_out[reducing]
-    pace = np.where(streams_in[reducing], peak[reducing], volume_in[reducing])
+    pace = np.where(streams_in, peak, volume_in + going_on)[reducing]
     first[reducing] += ceil_ratio(pace, awaited, volume_in[reducing])
-    first = np.where(dag.volume_out == 0, last, first)
+    first = np.where(dag.volume_out == 0, last, np.minimum(first + rows[0], last - (volume_out - 1)))
+    first, last = first + hardware.pipeline_cycles, last + hardware.pipeline_cycles
     return np.where(dag.is_computational, first, 0), np.where(dag.is_computational, last, 0)
 
 

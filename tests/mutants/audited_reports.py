@@ -12,6 +12,7 @@ import onnx
 from dfcompile.audit.reports import audit_report
 from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import parse_dag
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.driver import explore
 from dfcompile.lowering.execution.verification import Deviation, Effect
 from dfcompile.options import Options, Timing
@@ -152,7 +153,7 @@ def audited_reports(folder: Path) -> tuple[Audited, ...]:
         scheduled(
             "schedules",
             GRAPH,
-            ScheduleOptions(2, simulated=True),
+            ScheduleOptions(2, simulated=True, what_if=(("ports=1", Hardware(ports=1)), ("latency=2", Hardware(2)))),
             ScheduleOptions(8, barrier=False, fifos=1, simulated=True),
             ScheduleOptions(2, timing=Timing.STEADY),
         ),

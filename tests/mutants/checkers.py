@@ -14,9 +14,11 @@ CHECKERS = (
     Mutant(
         _SCHEDULES, "schedule.block[before] >= schedule.block[after]", "schedule.block[before] > schedule.block[after]"
     ),
-    Mutant(_SCHEDULES, "dag, last - start < dag.work,", "dag, last - start < dag.work - 1,"),
+    Mutant(
+        _SCHEDULES, "last - start < schedule.hardware.cycles(dag),", "last - start < schedule.hardware.cycles(dag) - 1,"
+    ),
     Mutant(_SCHEDULES, "emits & (last - first < dag.volume_out - 1)", "emits & (last - first < dag.volume_out - 2)"),
-    Mutant(_SCHEDULES, "emits & (first - start < awaited)", "emits & (first - start < awaited - 1)"),
+    Mutant(_SCHEDULES, "emits & (first - start < awaited +", "emits & (first - start < awaited - 1 +"),
     Mutant(_SCHEDULES, "(schedule.fifo_capacity < dag.edge_volume)", "(schedule.fifo_capacity < dag.edge_volume - 1)"),
     Mutant(_SCHEDULES, "streamed & (ended > last[target])", "streamed & (ended > last[target] + 1)"),
     Mutant(_SCHEDULES, "held = schedule.fifo_capacity + is_exact", "held = schedule.fifo_capacity + 1"),

@@ -35,8 +35,8 @@ SCHEDULER = (
     ),
     Mutant(
         "scheduler/timing.py",
-        "np.maximum(dag.volume_in, np.where(emits_inside, 0, dag.volume_out))",
-        "np.where(emits_inside, dag.volume_in, dag.volume_out)",
+        "largest = np.maximum(dag.volume_in, dag.volume_out) +",
+        "largest = dag.volume_in +",
     ),
     Mutant(
         "scheduler/fifo.py",

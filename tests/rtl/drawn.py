@@ -8,6 +8,7 @@ from hypothesis import seed as seeded
 from hypothesis.strategies import SearchStrategy
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
 from dfcompile.generators.single_operators import convolution, matmul
 from dfcompile.options import Fifos
@@ -23,6 +24,8 @@ Drawn = TypeVar("Drawn")
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 MOST_WORK = 1500  # cycles of all tasks of a graph: Icarus simulates some 20,000 in a second
 HOPS = (0, 0, 0, 1, 1, 2, 5)
+PORTS = (None, None, None, 1, 2, 3)
+PIPELINES = (0, 0, 0, 1, 2, 5, 9)
 FIFOS: tuple[Fifos | None, ...] = (None, None, "in-flight", "rule", "minimal", 1, 2, 7)
 
 
@@ -33,7 +36,10 @@ def drawn_circuits(count: int, seed: int) -> list[NamedCircuit]:
     """
     random = Random(seed)
     wild = count // 4
-    found = [_of_replay(f"wild_{number}", *one) for number, one in enumerate(_drawn(replays(most_hop=3), wild, seed))]
+    found = [
+        _of_replay(f"wild_{number}", *one)
+        for number, one in enumerate(_drawn(replays(most_hop=3, most_pipeline=4), wild, seed))
+    ]
     plain = _drawn(canonical_dags(DagShape(max_volume=40)), (count - wild) // 2, seed)
     graphs = [*plain, *(_generated(random) for _ in range(count - wild - len(plain)))]
     return [*found, *(_of_schedule(f"{dag.name}_{number}", dag, random) for number, dag in enumerate(graphs))]
@@ -51,7 +57,7 @@ def _of_schedule(name: str, dag: CanonicalDag, random: Random) -> NamedCircuit:
         random.random() < 0.2,
         barrier=random.choice((None, True, False)),
         fifos=random.choice(FIFOS),
-        hop_cycles=random.choice(HOPS),
+        hardware=Hardware(random.choice(HOPS), random.choice(PIPELINES), random.choice(PORTS)),
     )
     found = Scheduling(dag).on(options)
     return scheduled_circuit(name, dag, found.schedule, ends=found.ends)

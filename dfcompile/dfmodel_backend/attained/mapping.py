@@ -39,7 +39,8 @@ class TimeParts(Struct, frozen=True):
         idle_elements_ns: elements without a task: fewer tasks in a spatial block than there are elements.
         waiting_ns: tasks that have an element and wait for memory that others of their block complete, or for the first
             elements of their streams.
-        throttled_ns: tasks that have started and wait for others that stream to them or from them.
+        throttled_ns: tasks that have started and wait for others that stream to them or from them, for their pipelines
+            to be empty, or for their ports.
         whole_blocks_ns: tasks that have ended while others of their block run.
         memory_ns: DRAM traffic beyond the schedule.
         network_ns: exchanges between chips beyond both.
@@ -317,7 +318,7 @@ def concatenated(
         barrier=all(configuration.schedule.barrier for configuration in configurations),
         timing=Timing.EXACT,
         makespan_cycles=now,
-        hop_cycles=scheduling.hop_cycles,
+        hardware=scheduling.hardware,
         **columns,
     )
 

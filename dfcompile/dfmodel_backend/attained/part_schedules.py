@@ -214,8 +214,8 @@ class PartWays:
         if key not in self._all.plans:
             planning = self._all.planning
             if isinstance(options, NothingStreams):
-                alone = _NON_STREAMING[options.order](self._dag, options.pes)
-                planned = through_memory(self._dag, planning, postponed(self._dag, alone))
+                alone = _NON_STREAMING[options.order](self._dag, options.pes, planning.hardware)
+                planned = through_memory(self._dag, planning, postponed(self._dag, alone, planning.hardware))
                 # Every task begins when all that it reads is there: nothing is early or late.
                 found = replace(planned, timing=Timing.EXACT)
             else:

@@ -5,14 +5,16 @@ A set-up file says one; a system file says one for chips of any number of cores,
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum, unique
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert, to_builtins
 
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.errors import UserError
+from dfcompile.options.readers import MOST_CYCLES
 from dfcompile.records import replace
 
 # What files of machines may say, as they are read; machines that are made of others are not checked.
@@ -138,7 +140,6 @@ class Machine(Struct, frozen=True):
         )
 
 
-MOST_LATENCY_CYCLES = 10**6
 UNLIMITED_GB_PER_S = 2.0**100  # no traffic takes time; finite, so that time x bandwidth is the bytes again
 
 
@@ -207,15 +208,35 @@ class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         fifo: their kind.
         latency_cycles: of the link that each is on, there and back, beside what its kind takes.
+        pipeline_cycles: of the tasks that write to them, or to memory.
+        ports: edges that a task reads in a cycle at most, and that it writes; without limit by default.
     """
 
     fifo: FifoKind = FifoKind.PASS_THROUGH
-    latency_cycles: Annotated[int, Meta(ge=0, le=MOST_LATENCY_CYCLES)] = 0
+    latency_cycles: Annotated[int, Meta(ge=0, le=MOST_CYCLES)] = 0
+
+    pipeline_cycles: Annotated[int, Meta(ge=0, le=MOST_CYCLES)] = 0
+    ports: Annotated[int, Meta(ge=1, le=MOST_CYCLES)] | None = None
 
     @property
-    def hop_cycles(self) -> int:
-        """Cycles from the write of an element until it can be read, and from its read until its place is free."""
-        return self.latency_cycles + (self.fifo is FifoKind.REGISTERED)
+    def hardware(self) -> Hardware:
+        """What FIFOs and tasks take."""
+        hop_cycles = self.latency_cycles + (self.fifo is FifoKind.REGISTERED)
+        return Hardware(hop_cycles, self.pipeline_cycles, self.ports)
+
+    def others(self, parts: Mapping[str, int | str]) -> tuple[tuple[str, Hardware], ...]:
+        """Return machines that differ in one part each, then in all of several, by what differs.
+
+        >>> [change for change, _ in OnChipStreams().others({"fifo": "registered", "ports": 2})]
+        ['fifo=registered', 'ports=2', 'together']
+        """
+
+        def changed(names: Iterable[str]) -> Hardware:
+            fields = {name if name in self.__struct_fields__ else f"{name}_cycles": parts[name] for name in names}
+            return convert({**to_builtins(self), **fields}, OnChipStreams).hardware
+
+        found = [(f"{name}={value}", changed([name])) for name, value in parts.items()]
+        return (*found, *([("together", changed(parts))] if len(parts) > 1 else []))
 
 
 ONE_CHIP = Network("none", ())

@@ -8,13 +8,20 @@
 // takes what they have come to; go falls, and they with it; clk falls, and the registers change. So tasks that wait for
 // each other in a circle rest, though signals lead around it.
 //
+// Of more than PORTS inputs so many are read in a cycle, and the next ones in a later cycle; likewise outputs.
+//
+// Results leave their task DEPTH cycles after the access that writes them. The access takes a place in the FIFO, so that
+// the pipelines, one for each output, never stop.
+//
 // Signals of streams come stream by stream: bit k * COUNT + t is of stream k of task t.
 module dataflow_tasks #(
     parameter COUNT = 1,
     parameter READS = 1,
     parameter WRITES = 1,
     parameter INPUTS = 1,
-    parameter OUTPUTS = 1
+    parameter OUTPUTS = 1,
+    parameter DEPTH = 0,
+    parameter PORTS = 1
 ) (
     input  wire                     clk,
     input  wire                     reset,
@@ -24,8 +31,9 @@ module dataflow_tasks #(
     input  wire [COUNT*INPUTS-1:0]  available,  // which is there
     output reg  [COUNT*OUTPUTS-1:0] push,       // has the next element
     input  wire [COUNT*OUTPUTS-1:0] space,      // for which there is a place
+    output wire [COUNT*OUTPUTS-1:0] leave,      // an element leaves its pipeline
     output wire                     moves,      // something moves
-    output wire [COUNT-1:0]         ended       // the last write takes place, or has
+    output wire [COUNT-1:0]         ended       // the last element leaves, or has
 );
     /* verilator no_inline_module */
 
@@ -40,17 +48,22 @@ module dataflow_tasks #(
     always @* begin
         writing = {COUNT{go}} & is_due;
         for (k = 0; k < OUTPUTS; k = k + 1) begin
+            if (k > 0 && k % PORTS == 0)
+                writing = writing & sent[(k - 1) * COUNT +: COUNT];
             push[k * COUNT +: COUNT] = writing & ~sent[k * COUNT +: COUNT];
             writing = writing & (sent[k * COUNT +: COUNT] | space[k * COUNT +: COUNT]);
         end
         reading = {COUNT{go}} & may_run & has_unread & (~is_due | (is_one & writing));
         for (k = 0; k < INPUTS; k = k + 1) begin
+            if (k > 0 && k % PORTS == 0)
+                reading = reading & got[(k - 1) * COUNT +: COUNT];
             pull[k * COUNT +: COUNT] = reading & ~got[k * COUNT +: COUNT];
             reading = reading & (got[k * COUNT +: COUNT] | available[k * COUNT +: COUNT]);
         end
     end
-    assign moves = |(push & space) | |(pull & available);
-    assign ended = ~has_unread & (~is_due | (is_one & writing));
+    wire [COUNT-1:0] is_done = ~has_unread & (~is_due | (is_one & writing));  // with its accesses
+    wire             drains;
+    assign moves = |(push & space) | |(pull & available) | drains;
 
     reg [COUNT-1:0]         has_read, has_written;  // in this cycle
     reg [COUNT*INPUTS-1:0]  now_got;
@@ -60,6 +73,28 @@ module dataflow_tasks #(
         has_written <= writing;
         now_got <= got | (pull & available);
         now_sent <= sent | (push & space);
+    end
+
+    if (DEPTH > 0) begin : pipeline
+        reg [COUNT*OUTPUTS-1:0]       now_entered;
+        reg [COUNT-1:0]               now_done;
+        reg [COUNT*OUTPUTS*DEPTH-1:0] elements;  // what has entered in the cycles before, the last one first
+        reg [COUNT*DEPTH-1:0]         ends;
+        always @(posedge clk) begin
+            now_entered <= push & space;
+            now_done <= is_done;
+        end
+        always @(negedge clk) begin
+            elements <= reset ? 0 : {elements, now_entered};
+            ends <= reset ? 0 : {ends, now_done};
+        end
+        assign leave = elements[COUNT*OUTPUTS*(DEPTH-1) +: COUNT*OUTPUTS];
+        assign ended = ends[COUNT*(DEPTH-1) +: COUNT];
+        assign drains = |elements;  // the last access of a task is a write
+    end else begin : pipeline
+        assign leave = push & space;
+        assign ended = is_done;
+        assign drains = 0;
     end
 
     integer t;

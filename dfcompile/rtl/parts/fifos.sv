@@ -1,6 +1,6 @@
-// COUNT FIFOs. An element can be read FORWARD cycles after it is written, and its place be taken BACKWARD cycles after
-// it is read; 0: in the same cycle, and 1: both ends see registers alone. A place is taken from the write on. A FIFO
-// counts its elements; it does not hold their values.
+// COUNT FIFOs. An element can be read FORWARD cycles after it enters, and its place be taken BACKWARD cycles after it is
+// read; 0: in the same cycle, and 1: both ends see registers alone. A place is taken by the write, before the element
+// enters if the writer has a pipeline. A FIFO counts its elements; it does not hold their values.
 module fifos #(
     parameter COUNT = 1,
     parameter CAPACITY = 1,
@@ -11,6 +11,7 @@ module fifos #(
     input  wire             reset,
     input  wire [COUNT-1:0] push,
     output wire [COUNT-1:0] space,
+    input  wire [COUNT-1:0] enter,
     input  wire [COUNT-1:0] pull,
     output wire [COUNT-1:0] available,
     output wire             moves       // elements or places are on their way
@@ -20,12 +21,13 @@ module fifos #(
     (* mem2reg *) reg [$clog2(CAPACITY+1)-1:0] held[0:COUNT-1];  // elements that the reader knows of
     reg [COUNT-1:0] is_full, is_empty;                           // no such place; no such element
 
-    assign space = BACKWARD ? ~is_full : ~is_full | pull;
-    assign available = FORWARD ? ~is_empty : ~is_empty | push;
+    assign space = BACKWARD ? ~is_full : ~is_full | (pull & available);
+    assign available = FORWARD ? ~is_empty : ~is_empty | enter;
 
-    reg [COUNT-1:0] is_written, is_read;  // in this cycle
+    reg [COUNT-1:0] is_taken, is_written, is_read;  // in this cycle
     always @(posedge clk) begin
-        is_written <= push & space;
+        is_taken <= push & space;
+        is_written <= enter;
         is_read <= pull & available;
     end
 
@@ -59,9 +61,9 @@ module fifos #(
         end else begin
             elements <= {elements, is_written};
             places <= {places, is_read};
-            if (|(is_written | returning))
+            if (|(is_taken | returning))
                 for (t = 0; t < COUNT; t = t + 1)
-                    if (is_written[t] ^ returning[t]) begin
+                    if (is_taken[t] ^ returning[t]) begin
                         free[t] = returning[t] ? free[t] + 1 : free[t] - 1;
                         is_full[t] <= free[t] == 0;
                     end

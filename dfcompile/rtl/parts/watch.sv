@@ -1,5 +1,7 @@
-// Counts the cycles of a circuit until it ends, or until nothing moves.
-module watch (
+// Counts the cycles of a circuit until it ends, or until nothing moves; no circuit without faults takes MOST.
+module watch #(
+    parameter MOST = 64'd1
+) (
     input  wire       clk,
     input  wire       reset,
     input  wire       moves,
@@ -16,7 +18,7 @@ module watch (
             is_stuck <= 0;
             cycles <= 0;
         end else if (!is_over) begin
-            is_over <= ended | ~moves;
+            is_over <= ended | ~moves | (cycles == MOST);
             is_stuck <= ~ended & ~moves;
             cycles <= cycles + (~ended & moves);
         end

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import topological_order
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.options import Timing
 from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest, handing_on, released
 from dfcompile.scheduler.fifo import whole_streams
@@ -81,17 +82,20 @@ class Rule(Struct, frozen=True):
 class ListScheduler:
     """Places tasks one by one, forwards or backwards in time."""
 
-    def __init__(self, dag: CanonicalDag, pes: int, streamed: Bool | None = None) -> None:
+    def __init__(
+        self, dag: CanonicalDag, pes: int, streamed: Bool | None = None, hardware: Hardware = LITERATURE
+    ) -> None:
         """Take in a graph.
 
         Args:
             dag: the graph.
             pes: number of processing elements P.
             streamed: which edges stream; by default all between two tasks, shape [edges].
+            hardware: what FIFOs and tasks take.
         """
         self._pes = max(min(pes, dag.tasks_count), 1)
-        self._task, self._work = dag.is_computational.tolist(), dag.work.tolist()
-        self.ahead, self.back = directions(dag, streamed)
+        self._task, self._work = dag.is_computational.tolist(), hardware.cycles(dag).tolist()
+        self.ahead, self.back = directions(dag, streamed, hardware.forward_cycles)
         self._followers_ahead = [[other for other, _, _ in row] for row in self.back.awaited]
         self._followers_back = [[other for other, _, _ in row] for row in self.ahead.awaited]
 
@@ -258,7 +262,8 @@ def planned_schedule(
     start, end = times
     block = np.empty(dag.nodes_count, dtype=np.int32)
     block[sequence] = np.arange(dag.nodes_count)
-    first_out = np.where(dag.is_computational & (dag.volume_out > 0), start + handing_on(dag)[0], end)
+    emits = dag.is_computational & (dag.volume_out > 0)
+    first_out = np.where(emits, start + handing_on(dag)[0] + options.hardware.pipeline_cycles, end)
     columns = (block, pe, start, first_out, end, streamed, whole_streams(dag, streamed))
     for column in columns:
         column.setflags(write=False)
@@ -270,7 +275,7 @@ def planned_schedule(
         Timing.STEADY,
         *columns,
         makespan_cycles=makespan,
-        hop_cycles=options.hop_cycles,
+        hardware=options.hardware,
     )
 
 
@@ -326,7 +331,7 @@ def is_chain(dag: CanonicalDag) -> bool:
     )
 
 
-def in_turn(dag: CanonicalDag, pes: int, streamed: Bool) -> ListSchedule:
+def in_turn(dag: CanonicalDag, pes: int, streamed: Bool, hardware: Hardware = LITERATURE) -> ListSchedule:
     """Return the schedule of a chain whose tasks take the elements in turn.
 
     Its times are the earliest, as far as they are known without looking at single elements.
@@ -335,9 +340,10 @@ def in_turn(dag: CanonicalDag, pes: int, streamed: Bool) -> ListSchedule:
         dag: a chain.
         pes: number of processing elements P.
         streamed: which edges stream, shape [edges].
+        hardware: what FIFOs and tasks take.
     """
     sequence, task = topological_order(dag), dag.is_computational
     row = sequence[task[sequence]]
     before = np.full(dag.nodes_count, FREE, dtype=np.int64)
     before[row[pes:]] = row[:-pes]
-    return ListScheduler(dag, pes, streamed).settled(sequence.tolist(), before.tolist())
+    return ListScheduler(dag, pes, streamed, hardware).settled(sequence.tolist(), before.tolist())

@@ -89,8 +89,8 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
         return False
     if sum(dag.work.tolist()) > MOST_WORK:
         return False
-    if options.hop_cycles and _elements(dag, dag.between_tasks) > _QUICKLY_REPLAYED_ELEMENTS:
-        return False  # planned times know nothing of hops: those of a replay count
+    if not options.hardware.is_literature and _elements(dag, dag.between_tasks) > _QUICKLY_REPLAYED_ELEMENTS:
+        return False  # streams may cost more than memory: only a replay tells
     if is_listable_size(dag.nodes_count, _elements(dag, dag.between_tasks), options.effort):
         return True
     return dag.nodes_count <= _CHAIN_NODES and is_chain(dag)
@@ -148,8 +148,9 @@ def listed_schedule(
 def listed_plan(dag: CanonicalDag, options: ScheduleOptions) -> ListedPlan:
     """Return the list schedules found without a bound; the replay of the shortest takes no less than planned."""
     if is_chain(dag):
-        return ListedPlan((in_turn(dag, options.pes, dag.between_tasks),), None, needs_bound=True)
-    scheduler, non_streaming = ListScheduler(dag, options.pes), schedule_non_streaming(dag, options.pes)
+        return ListedPlan((in_turn(dag, options.pes, dag.between_tasks, options.hardware),), None, needs_bound=True)
+    scheduler = ListScheduler(dag, options.pes, hardware=options.hardware)
+    non_streaming = schedule_non_streaming(dag, options.pes, options.hardware)
     search = ListSearch(scheduler, 0, _BUDGETS[options.effort])
     found = search.run(_in_the_order_of(scheduler, non_streaming))
     return ListedPlan(found, non_streaming, search.needs_bound)
@@ -173,16 +174,16 @@ def _shortest(
     """
     is_row = is_chain(dag)
     if is_row:
-        found: tuple[ListSchedule, ...] = (in_turn(dag, options.pes, streamed),)
+        found: tuple[ListSchedule, ...] = (in_turn(dag, options.pes, streamed, options.hardware),)
     elif isinstance(known, tuple):
         found = known
     else:
-        scheduler = ListScheduler(dag, options.pes, streamed)
+        scheduler = ListScheduler(dag, options.pes, streamed, options.hardware)
         found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(_in_the_order_of(scheduler, known))
     if not is_row and _is_proof_tried(dag, options, streamed):
         known_times = windows(dag, options.pes), bound
         bound, times = solve(dag, options.pes, known_times, (found[0].start, found[0].end))
-        found = (ListScheduler(dag, options.pes, streamed).of_times(*times), *found)
+        found = (ListScheduler(dag, options.pes, streamed, options.hardware).of_times(*times), *found)
     elements, planned = _elements(dag, streamed), _planned(dag, options, found[0], streamed)
     is_quick = is_row and options.effort is Effort.QUICK
     if elements > (_QUICKLY_REPLAYED_ELEMENTS if is_quick else _REPLAYED_ELEMENTS):
@@ -191,8 +192,8 @@ def _shortest(
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, chain([planned], others), bound), key=lambda each: each.schedule.makespan_cycles)
     is_each_alone = len(distinct(planned.pe[dag.is_computational])) == dag.tasks_count
-    if _is_free(dag, streamed) and (is_row or is_each_alone) and not options.hop_cycles:
-        # The replay of the first is one without any limit: nothing is earlier in any schedule. With hops memory may be.
+    if _is_free(dag, streamed) and (is_row or is_each_alone) and options.hardware.is_literature:
+        # The replay of the first is one without any limit: nothing is earlier in any schedule. Memory may be, else.
         bound = max(bound, replayed.schedule.makespan_cycles)
     # FIFOs were never full in its replay: late accesses may need less.
     late = late_sizes(dag, replay_of(replayed.schedule), replayed.replay)
@@ -280,6 +281,10 @@ def coarse_sample(dag: CanonicalDag, planned: Schedule, listed: ListSchedule) ->
         listed: the list schedule that it is.
     """
     short = shortened(dag, max(-(-int(dag.edge_volume.sum()) // _SAMPLED_ELEMENTS), 1))
-    cycles = ListScheduler(short, planned.pes, planned.streamed).settled(listed.sequence, listed.before).cycles
+    cycles = (
+        ListScheduler(short, planned.pes, planned.streamed, planned.hardware)
+        .settled(listed.sequence, listed.before)
+        .cycles
+    )
     taken = simulate(short, replay_of(planned).unlimited(short), details=False).makespan_cycles
     return Sample(cycles, taken) if cycles else None

@@ -15,6 +15,12 @@ sink: O = I reads) then goes through the same accesses whatever the times:
 * the task starts with its first read of the last streamed input and ends one cycle after its last read or with its last
   write, whichever is later.
 
+On a machine with other `Hardware` read j waits until ``pipeline_cycles + hop_cycles`` after write j, write j until
+``hop_cycles`` after the read that it waits for, and a task ends ``pipeline_cycles`` later: a write takes a place in the
+FIFO, and the element is there when it has left the pipeline of its task.
+With ``ports`` a cycle passes whenever a task has accessed so many of its edges in a row of reads or of writes and has
+not come to the end of the row; these cycles count in w, and the task starts with its first row of reads.
+
 Let w be the number of cycles that pass in the sequence before an access: for read i = 0..I-1 ``floor(i * O / I)``, for
 write j = 1..O ``j`` if O >= I; else ``i`` and ``ceil(j * I / O)``. Then an access takes place at ``w + delay``, where
 delay is the largest of the time from which the task may run and ``awaited time - w`` of the access itself and of all

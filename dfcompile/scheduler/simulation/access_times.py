@@ -7,7 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NOT_STARTED
-from dfcompile.scheduler.simulation.stretch import LONG_AGO, Stretch
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, Stretch, later
 
 
 def step(stretch: Stretch) -> list[int]:
@@ -38,6 +38,7 @@ class _Steps:
         self._sequences = [_listed(stretch, node) for node in range(len(unit.nodes))]
 
     def run(self) -> list[int]:
+        unit = self._unit
         ready = deque(node for node, missing in enumerate(self._missing) if missing == 0)
         while ready:
             node = ready.popleft()
@@ -45,7 +46,7 @@ class _Steps:
             self._stuck[node] = stuck
             ready.extend(woken)
             if stuck == FINISHED:
-                end = self._delay[node] + self._stretch.sequences[node].cycles
+                end = unit.left(node, self._delay[node] + self._stretch.sequences[node].cycles)
                 for follower in self._followers[node]:
                     self._delay[follower] = max(self._delay[follower], end)
                     self._missing[follower] -= 1
@@ -64,6 +65,7 @@ class _Steps:
         """Run a task until it is stuck; return where, and the neighbours that its accesses let go on."""
         unit, past, stuck = self._unit, self._stretch.past, self._stuck
         accesses, waits = self._sequences[node]
+        forward, backward = unit.hardware.forward_cycles, unit.hardware.hop_cycles
         delay = self._delay[node]
         woken: list[int] = []
         place = self._place[node]
@@ -78,7 +80,7 @@ class _Steps:
                 if number >= len(other[edge]):
                     self._place[node], self._delay[node] = place, delay
                     return edge, woken
-                delay = max(delay, other[edge][number] + unit.hop_cycles - wait)
+                delay = max(delay, other[edge][number] + (forward if is_read else backward) - wait)
             mine[edge].append(delay + wait)
             neighbour = unit.source[edge] if is_read else unit.target[edge]
             if stuck[neighbour] == edge:
@@ -131,7 +133,7 @@ def relax(stretch: Stretch) -> bool:
                 _visit(stretch, node)
                 _mark(stretch, node, dirty)
                 visits -= 1
-                if followers[node] and (last := stretch.end(node)) != end[node]:
+                if followers[node] and (last := unit.left(node, stretch.end(node))) != end[node]:
                     end[node] = last
                     for follower in followers[node]:
                         dirty[follower] = True
@@ -149,8 +151,12 @@ def _visit(stretch: Stretch, node: int) -> None:
     """
     sequence, clock = stretch.sequences[node], stretch.clock[node]
     inputs, outputs = stretch.unit.inputs[node], stretch.unit.outputs[node]
-    arrived = (stretch.arrivals(edge) - sequence.get_waits for edge in inputs)
-    freed = (stretch.frees(edge) - sequence.put_waits if stretch.past[edge] else None for edge in outputs)
+    read_at, write_at = stretch.unit.read_at, stretch.unit.write_at
+    arrived = (stretch.arrivals(edge) - later(sequence.get_waits, read_at[edge]) for edge in inputs)
+    freed = (
+        stretch.frees(edge) - later(sequence.put_waits, write_at[edge]) if stretch.past[edge] else None
+        for edge in outputs
+    )
     read_row, write_row = list(accumulate(arrived, _later)), list(accumulate(freed, _later))
     reads_before, writes_before = _running(read_row, clock), _running(write_row, clock)
     before_reads = None if writes_before is None else writes_before[sequence.puts_before]
@@ -158,6 +164,10 @@ def _visit(stretch: Stretch, node: int) -> None:
     reads, puts = [stretch.reads(edge) for edge in inputs], [stretch.puts(edge) for edge in outputs]
     _put_back(reads, read_row, reads_before, before_reads, (clock, sequence.get_waits))
     _put_back(puts, write_row, writes_before, before_writes, (clock, sequence.put_waits))
+    for times, edges, turns in ((reads, inputs, read_at), (puts, outputs, write_at)):
+        for column, edge in zip(times, edges, strict=True):
+            if turns[edge]:
+                np.add(column, turns[edge], out=column)
 
 
 def _later(before: Int64 | None, delay: Int64 | None) -> Int64 | None:

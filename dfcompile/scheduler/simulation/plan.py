@@ -14,6 +14,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.records import replace
+from dfcompile.scheduler.simulation.access_sequence import ONE_CYCLE, Rows
 from dfcompile.scheduler.simulation.replay import NEVER, NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.timing import streamed_components
@@ -169,7 +170,7 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     if replay.barrier:  # the one between their blocks implies waits of one node for another
         both = np.flatnonzero((waiting < dag.nodes_count) & (awaited < dag.nodes_count))
         outside[both] &= replay.block[awaited[both]] >= replay.block[waiting[both]]
-    work = (*dag.work.tolist(), *[0] * (count - dag.nodes_count))
+    work = (*replay.hardware.cycles(dag).tolist(), *[0] * (count - dag.nodes_count))
     return Plan(work, _rows(waiting[outside], awaited[outside], count), tuple(_sequence(dag, replay, unit, inner)))
 
 
@@ -269,20 +270,23 @@ def _sequence(
     shared = np.flatnonzero(size > 1)
     ends = np.cumsum(size)[shared]
     edge_ends = np.cumsum(np.bincount(unit_of_edge, minlength=len(size)))[shared]
-    columns = (edges, dag.edge_source[edges], dag.edge_target[edges], replay.fifo_capacity[edges])
+    read_at, write_at = replay.hardware.turns(dag, backwards=replay.is_reversed)
+    ends_of_edges = dag.edge_source[edges], dag.edge_target[edges]
+    columns = (edges, *ends_of_edges, replay.fifo_capacity[edges], read_at[edges], write_at[edges])
     nodes, of_edges = tuple(order.tolist()), [column.tolist() for column in columns]
     # Reads and writes of all nodes, barriers included, shape [count] each: a source is as fast as what it writes, a
-    # sink as what it reads; what has no work accesses nothing.
-    both = np.zeros((2, len(unit)), dtype=np.int64)
+    # sink as what it reads; what has no work accesses nothing. Then the cycles of their rows.
+    both = np.zeros((4, len(unit)), dtype=np.int64)
     volumes = np.stack([dag.volume_in, dag.volume_out])
-    both[:, : dag.nodes_count] = np.where(dag.work > 0, np.where(volumes > 0, volumes, volumes[::-1]), 0)
+    both[2:, : dag.nodes_count] = replay.hardware.rows(dag)
+    both[:2, : dag.nodes_count] = np.where(dag.work > 0, np.where(volumes > 0, volumes, volumes[::-1]), 0)
     accesses = both.tolist()
     done = first_edge = 0
     for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
         if done < first:
             yield nodes[done:first]
         own = [column[first_edge:last_edge] for column in of_edges]
-        yield replace(_unit(nodes[first:end], own, accesses, inner_waits), hop_cycles=replay.hop_cycles)
+        yield replace(_unit(nodes[first:end], own, accesses, inner_waits), hardware=replay.hardware)
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]
@@ -295,17 +299,20 @@ def _unit(
 
     Args:
         members: in topological order and barriers last.
-        edges: between them: numbers, sources, targets and capacities.
-        accesses: reads and writes of all nodes.
+        edges: between them: numbers, sources, targets, capacities, and turns to be read and written.
+        accesses: reads and writes of all nodes, and cycles of their rows.
         inner_waits: of each node those of its unit that must have ended before it starts.
     """
-    numbers, sources, targets, capacity = edges
+    numbers, sources, targets, *of_edges = edges
     nodes = list(members)
     waits = [(other, node) for node in nodes for other in inner_waits.get(node, ())]
     if waits:
         nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
     place = {node: number for number, node in enumerate(nodes)}
-    reads, writes = (tuple(column[node] for node in nodes) for column in accesses)
+    reads, writes, *rows = (tuple(column[node] for node in nodes) for column in accesses)
     source, target = (tuple(place[node] for node in ends) for ends in (sources, targets))
     inner = tuple(tuple(place[other] for other in inner_waits.get(node, ())) for node in nodes)
-    return StreamingUnit(tuple(nodes), tuple(numbers), reads, writes, source, target, tuple(capacity), inner)
+    capacity, read_at, write_at = map(tuple, of_edges)
+    of_nodes = tuple(Rows(*cycles) if any(cycles) else ONE_CYCLE for cycles in zip(*rows, strict=True))
+    columns = (reads, writes, source, target, capacity, inner, of_nodes, read_at, write_at)
+    return StreamingUnit(tuple(nodes), tuple(numbers), *columns)

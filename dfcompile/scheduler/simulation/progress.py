@@ -4,7 +4,8 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.stretch import LONG_AGO, AccessSequence, Place, StreamingUnit, Stretch, sequence_of
+from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, Rows, sequence_of
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
 _MOST_SWEEPS = 100
 
@@ -41,7 +42,7 @@ class Progress:
         self._history, self._pending = ([np.zeros(0, dtype=np.int64) for _ in unit.edges] for _ in range(2))
         for edge in unit.bounded:
             self._history[edge] = np.full(unit.capacity[edge], LONG_AGO, dtype=np.int64)
-        self._sequences: dict[tuple[Place, tuple[Place, Place], bool, bool], AccessSequence] = {}
+        self._sequences: dict[tuple[Place, tuple[Place, Place], Rows, bool, bool], AccessSequence] = {}
 
     def stretch(self, places: tuple[Place, ...]) -> Stretch:
         """Return the stretch from here to other places, its times still to be found."""
@@ -92,10 +93,10 @@ class Progress:
             if begin.reads * whole.writes == begin.writes * whole.reads:
                 span = Place(0, 0), Place(end.reads - begin.reads, end.writes - begin.writes)
             gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
-            key = (whole, span, gets, puts)
+            key = (whole, span, unit.rows[node], gets, puts)
             sequence = self._sequences.get(key) or known.get(key)
             if sequence is None:
-                sequence = sequence_of(whole, *span, gets=gets, puts=puts)
+                sequence = sequence_of(whole, *span, unit.rows[node], gets=gets, puts=puts)
             self._sequences[key] = sequence
             found.append(sequence)
         return found
@@ -177,7 +178,7 @@ def find_repetition(before: Stretch | None, stretch: Stretch, ends: list[int], m
             else:
                 young.append(edge)
                 count = min(count, _lasting_while_young(stretch, edge, writing))
-        there = stretch.puts(edge) + stretch.unit.hop_cycles
+        there = stretch.puts(edge) + stretch.unit.hardware.forward_cycles
         count = min(count, _lasting(there, writing, stretch.reads(edge), reading, most))
     return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
 
@@ -212,6 +213,6 @@ def _lasting_while_young(stretch: Stretch, edge: int, writing: int) -> int:
     """
     puts = stretch.puts(edge)
     nothing_awaited = bool((stretch.frees(edge) < puts).all())
-    if nothing_awaited and int(stretch.reads(edge)[-1]) + stretch.unit.hop_cycles <= int(puts[0]) + writing:
+    if nothing_awaited and int(stretch.reads(edge)[-1]) + stretch.unit.hardware.hop_cycles <= int(puts[0]) + writing:
         return stretch.past[edge] // len(puts)
     return 0

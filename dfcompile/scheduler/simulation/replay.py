@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import EDGE_COLUMNS, Bool, CanonicalDag, Column, Int32, Int64, NodeKind, frozen
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.canonical_dag.verifier import reject_edge, reject_node
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
@@ -25,7 +26,8 @@ class Replay(Struct, frozen=True, eq=False):
             Not read for other edges, shape [edges].
         block: spatial block of each node; without ``barrier`` no time depends on it, shape [nodes].
         barrier: whether no node of a block starts before all nodes of the blocks before it have ended.
-        hop_cycles: from the write of an element until it can be read, and from its read until its place can be taken.
+        hardware: what the machine's FIFOs and tasks take.
+        is_reversed: whether the graph is one that is read backwards in time.
     """
 
     pe: Int32
@@ -34,7 +36,8 @@ class Replay(Struct, frozen=True, eq=False):
     fifo_capacity: Int64
     block: Int32
     barrier: bool = False
-    hop_cycles: int = 0
+    hardware: Hardware = LITERATURE
+    is_reversed: bool = False
 
     def unlimited(self, dag: CanonicalDag) -> "Replay":
         """Return the same with FIFOs that are never full."""
@@ -106,7 +109,8 @@ def reversed_replay(replay: Replay) -> Replay:
     """Return what is replayed in the reversed graph: edge k of the one is edge ``edges - 1 - k`` of the other."""
     streamed, capacity = _last_first(replay.streamed), _last_first(replay.fifo_capacity)
     block = (replay.block.max(initial=0) - replay.block).astype(np.int32)
-    return replace(replay, order=-replay.order, streamed=streamed, fifo_capacity=capacity, block=block)
+    columns = {"order": -replay.order, "streamed": streamed, "fifo_capacity": capacity, "block": block}
+    return replace(replay, is_reversed=not replay.is_reversed, **columns)
 
 
 def _last_first(column: Column) -> Column:
@@ -154,7 +158,8 @@ class UnitTimes(Struct, frozen=True):
     """When the tasks of a unit run, and where they wait.
 
     Attributes:
-        start: cycle of each node's first read (of a node without streamed inputs: from which on it may run).
+        start: cycle in which each node has its first element of every streamed input, but for the cycles of its first
+            row before the read of the last; of a node without streamed inputs: from which on it may run.
         end: cycle in which each node has ended.
         read_stall: cycles after its start that the reader of each edge waited for elements.
         write_stall: cycles that the writer of each edge waited for a place.
@@ -183,8 +188,8 @@ class Simulation(Struct, frozen=True, eq=False):
 
     Attributes:
         makespan_cycles: when the last node ends; ``NEVER`` in a deadlock.
-        start: cycle in which each task holds its first element of every streamed input, or may run if it has none;
-            ``NEVER`` if that does not happen, shape [nodes].
+        start: cycle in which each task holds its first element of every streamed input, but for the cycles of its
+            first row before the read of the last, or may run if it has none; ``NEVER`` if it does not, [nodes].
         end: cycle in which each node has ended, or ``NEVER``, shape [nodes].
         read_stall: cycles after its start that the reader of each edge waited for elements, shape [edges].
         write_stall: cycles that the writer of each edge waited for places, shape [edges].

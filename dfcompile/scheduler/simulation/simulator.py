@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, frozen
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import counted
 from dfcompile.options import Timing
@@ -134,7 +135,7 @@ def settled_replay(dag: CanonicalDag, schedule: Schedule) -> Simulation | None:
     waiting, awaited, _ = waits_of(dag, replay)
     release = np.zeros(dag.nodes_count, dtype=np.int64)
     np.maximum.at(release, waiting, end[awaited])
-    if not (np.array_equal(schedule.start, release) and np.array_equal(end, release + dag.work)):
+    if not (np.array_equal(schedule.start, release) and np.array_equal(end, release + schedule.hardware.cycles(dag))):
         return None
     nothing = frozen(np.zeros(dag.edges_count, dtype=np.int64))
     return Simulation(int(end.max(initial=0)), frozen(release), end, nothing, nothing, nothing, ())
@@ -143,7 +144,7 @@ def settled_replay(dag: CanonicalDag, schedule: Schedule) -> Simulation | None:
 def with_times_of(dag: CanonicalDag, schedule: Schedule, replay: Simulation) -> Schedule:
     """Return a schedule with the times of a replay that ended."""
     start = np.where(dag.is_computational, replay.start, np.minimum(replay.start, replay.end))
-    first_out = first_outputs(dag, schedule.streamed, start, replay.end, schedule.hop_cycles)
+    first_out = first_outputs(dag, schedule.streamed, start, replay.end, schedule.hardware)
     return replace(
         schedule,
         timing=Timing.EXACT,
@@ -154,21 +155,22 @@ def with_times_of(dag: CanonicalDag, schedule: Schedule, replay: Simulation) -> 
     )
 
 
-def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64, hop_cycles: int) -> Int64:
+def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64, hardware: Hardware) -> Int64:
     """Return when each node hands on its first element, shape [nodes].
 
     That is the latest time that its readers and its own last element allow: nothing else depends on it.
     """
     first_out = np.where(dag.is_computational, end - np.maximum(dag.volume_out - 1, 0), end)
     edges = np.flatnonzero(streamed)
-    np.minimum.at(first_out, dag.edge_source[edges], start[dag.edge_target[edges]] - hop_cycles)
+    read = start[dag.edge_target[edges]] + hardware.turns(dag)[0][edges]
+    np.minimum.at(first_out, dag.edge_source[edges], read - hardware.hop_cycles)
     return first_out
 
 
 def replay_of(schedule: Schedule) -> Replay:
     """Return what of a schedule the simulator replays."""
     on_chip = schedule.streamed, schedule.fifo_capacity
-    return Replay(schedule.pe, schedule.start, *on_chip, schedule.block, schedule.barrier, schedule.hop_cycles)
+    return Replay(schedule.pe, schedule.start, *on_chip, schedule.block, schedule.barrier, schedule.hardware)
 
 
 class MakespanProbe:

@@ -1,99 +1,23 @@
-"""A streaming unit, the access sequences of its tasks, and the stretch of these that is being simulated.
+"""A streaming unit, and the stretch of the access sequences of its tasks that is being simulated.
 
-Each task accesses its FIFOs in an order, and so many waits apart, that depend on nothing but its reads and writes.
-From when these accesses are follows how long a task waits at each FIFO, and how full a FIFO gets.
+From when accesses are follows how long a task waits at each FIFO, and how full a FIFO gets.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from math import gcd
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
+from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, Rows, numbers
 from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NO_EDGE, NOT_STARTED, Wait, WaitReason
 
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
 _NOTHING = np.zeros(0, dtype=np.int64)
-
-Counts: TypeAlias = slice | Int64  # numbers 0, 1, … one after another as a slice: taking these copies nothing
-
-
-class Place(Struct, frozen=True):
-    """How far a task has got in its sequence: after so many reads of each input and writes to each output."""
-
-    reads: int
-    writes: int
-
-
-class AccessSequence(Struct, frozen=True, eq=False):
-    """A stretch of the reads and writes of one task.
-
-    In each cycle the task first writes one element to all outputs in turn if one is due, then, unless more are due,
-    reads one element from all inputs in turn. An access takes place ``waits`` cycles after the stretch began, or later:
-    each waits for the one before.
-
-    Attributes:
-        reads: how many of each input FIFO; 0 without.
-        writes: how many to each output FIFO; 0 without.
-        cycles: waits over the whole stretch.
-        get_waits: waits before each read of a FIFO; of a task without input FIFOs empty, shape [reads].
-        put_waits: waits before each write to a FIFO; of a task without output FIFOs empty, shape [writes].
-        puts_before: writes to FIFOs of the stretch before each read, shape [reads].
-        gets_before: reads of FIFOs of the stretch before each write, shape [writes].
-    """
-
-    reads: int
-    writes: int
-    cycles: int
-    get_waits: Int64
-    put_waits: Int64
-    puts_before: Counts
-    gets_before: Counts
-
-
-def sequence_of(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> AccessSequence:
-    """Return a stretch of the access sequence of a task that reads and writes as evenly as whole elements allow.
-
-    With I reads and O writes in the whole run write j (from 1) needs ``ceil(j * I / O)`` reads, and before read i
-    (from 0) ``floor(i * O / I)`` elements have been written. Waits are counted from those before the first read of the
-    stretch to those before the first read after it.
-
-    Args:
-        whole: I and O, at least 1; both 0 for a node that does nothing.
-        begin: where the stretch begins.
-        end: where it ends.
-        gets: whether the task reads FIFOs.
-        puts: whether it writes to FIFOs.
-    """
-    common = gcd(whole.reads, whole.writes)
-    if not common:
-        return AccessSequence(0, 0, 0, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
-    reads, writes = whole.reads // common, whole.writes // common
-    offset = max(begin.reads, begin.reads * writes // reads)
-    cycles = max(end.reads, end.reads * writes // reads) - offset
-    read = np.arange(end.reads - begin.reads if gets else 0, dtype=np.int64)
-    write = np.arange(end.writes - begin.writes if puts else 0, dtype=np.int64)
-    if reads == writes:
-        ahead = begin.reads - begin.writes  # of the reads: 0 or 1
-        before = slice(ahead, ahead + len(read)), slice(1 - ahead, 1 - ahead + len(write))
-        return AccessSequence(len(read), len(write), cycles, read, write + (1 - ahead), *before)
-    # Counted from the beginning of the stretch and without whole multiples: products of large numbers would not fit.
-    written, rest = divmod(begin.reads * writes, reads)
-    puts_before = read * (writes // reads) + (rest + read * (writes % reads)) // reads + (written - begin.writes)
-    needed, rest = divmod((begin.writes + 1) * reads + writes - 1, writes)
-    gets_before = write * (reads // writes) + (rest + write * (reads % writes)) // writes + (needed - begin.reads)
-    get_waits, put_waits = read, gets_before + (begin.reads - offset)
-    if writes >= reads:
-        get_waits, put_waits = puts_before + (begin.writes - offset), write + (begin.writes + 1 - offset)
-    return AccessSequence(len(read), len(write), cycles, get_waits, put_waits, puts_before, np.maximum(gets_before, 0))
-
-
-def numbers(counts: Counts) -> Int64:
-    """Return counts as an array."""
-    return np.arange(counts.start, counts.stop, dtype=np.int64) if isinstance(counts, slice) else counts
 
 
 class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
@@ -110,7 +34,10 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
         target: reading node of each edge; a node reads its edges in their order.
         capacity: elements that the FIFO of each edge holds.
         waits: nodes of the unit that must have ended before each node starts.
-        hop_cycles: of every FIFO, see `Replay`.
+        rows: of each node.
+        read_at: cycles of a row before the one in which each edge is read.
+        write_at: likewise, before the one in which it is written.
+        hardware: see `Replay`.
     """
 
     nodes: tuple[int, ...]
@@ -121,7 +48,10 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
     target: tuple[int, ...]
     capacity: tuple[int, ...]
     waits: tuple[tuple[int, ...], ...]
-    hop_cycles: int = 0
+    rows: tuple[Rows, ...]
+    read_at: tuple[int, ...]
+    write_at: tuple[int, ...]
+    hardware: Hardware = LITERATURE
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
@@ -143,10 +73,15 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
         """The largest number of equal parts into which every volume can be cut; 1 where nodes wait for ends."""
         return 1 if any(self.waits) else max(gcd(*self.reads, *self.writes), 1)
 
+    def left(self, node: int, cycle: int) -> int:
+        """Return when a node has ended that has gone through its accesses: a task has to empty its pipeline."""
+        return cycle + self.hardware.pipeline_cycles if self.reads[node] else cycle
+
     @property
     def shape(self) -> Hashable:
         """What its times depend on, whichever nodes and edges of the graph it has."""
-        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits, self.hop_cycles
+        rows = self.rows, self.read_at, self.write_at
+        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits, rows, self.hardware
 
     @property
     def whole(self) -> tuple[Place, ...]:
@@ -241,31 +176,30 @@ class Stretch(Struct, eq=False):
 
     def arrivals(self, edge: int) -> Int64:
         """Times from which the elements read in the stretch can be read (may be a view), shape [elements]."""
-        return self._hopped(self.sent[edge][: len(self.gets[edge]) - self.past[edge]])
+        return later(self.sent[edge][: len(self.gets[edge]) - self.past[edge]], self.unit.hardware.forward_cycles)
 
     def frees(self, edge: int) -> Int64:
         """Times from which a bounded FIFO has the place for each write (may be a view), shape [elements]."""
-        return self._hopped(self.gets[edge][self.pending[edge] : len(self.sent[edge])])
-
-    def _hopped(self, times: Int64) -> Int64:
-        return times + self.unit.hop_cycles if self.unit.hop_cycles else times
+        return later(self.gets[edge][self.pending[edge] : len(self.sent[edge])], self.unit.hardware.hop_cycles)
 
     def first_start(self, node: int) -> int:
-        """Return when a node has read its first element of every streamed input, ``NEVER`` if not in this stretch."""
+        """Return when a node has its first elements, as of `UnitTimes`; ``NEVER`` if not in this stretch."""
         inputs = self.unit.inputs[node]
         if not inputs:
             return self.clock[node]
-        return int(self.reads(inputs[-1])[0]) if self.sequences[node].reads else NEVER
+        return int(self.reads(inputs[-1])[0]) - self.unit.read_at[inputs[-1]] if self.sequences[node].reads else NEVER
 
     def end(self, node: int) -> int:
         """Return when a node ends the stretch."""
         sequence, delay = self.sequences[node], self.clock[node]
         if sequence.reads:
             last = int(sequence.get_waits[-1])
-            delay = max(delay, *(int(self.reads(edge)[-1]) - last for edge in self.unit.inputs[node]))
+            read_at = self.unit.read_at
+            delay = max(delay, *(int(self.reads(edge)[-1]) - last - read_at[edge] for edge in self.unit.inputs[node]))
         if sequence.writes:
             last = int(sequence.put_waits[-1])
-            delay = max(delay, *(int(self.puts(edge)[-1]) - last for edge in self.unit.outputs[node]))
+            write_at = self.unit.write_at
+            delay = max(delay, *(int(self.puts(edge)[-1]) - last - write_at[edge] for edge in self.unit.outputs[node]))
         return delay + sequence.cycles
 
     def ends(self) -> list[int]:
@@ -278,9 +212,14 @@ class Stretch(Struct, eq=False):
         read_at = np.arange(sequence.reads) * len(inputs) + numbers(sequence.puts_before) * len(outputs)
         write_at = numbers(sequence.gets_before) * len(inputs) + np.arange(sequence.writes) * len(outputs)
         for place, edge in enumerate(inputs):
-            yield edge, True, read_at + place, sequence.get_waits
+            yield edge, True, read_at + place, later(sequence.get_waits, self.unit.read_at[edge])
         for place, edge in enumerate(outputs):
-            yield edge, False, write_at + place, sequence.put_waits
+            yield edge, False, write_at + place, later(sequence.put_waits, self.unit.write_at[edge])
+
+
+def later(times: Int64, cycles: int) -> Int64:
+    """Return times so many cycles later; these times themselves where there are none."""
+    return times + cycles if cycles else times
 
 
 class PeakMeter:

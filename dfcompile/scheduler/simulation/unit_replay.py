@@ -3,11 +3,12 @@
 from itertools import chain, pairwise
 from typing import TypeAlias
 
+from dfcompile.scheduler.simulation.access_sequence import Place
 from dfcompile.scheduler.simulation.access_times import relax, step
 from dfcompile.scheduler.simulation.plan import ends_come_in_turn
 from dfcompile.scheduler.simulation.progress import Progress, cut, find_period, find_repetition
 from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NOT_STARTED, UnitTimes
-from dfcompile.scheduler.simulation.stretch import PeakMeter, Place, StreamingUnit, Stretch, stalls
+from dfcompile.scheduler.simulation.stretch import PeakMeter, StreamingUnit, Stretch, stalls
 from dfcompile.scheduler.simulation.unthrottled import replay_unthrottled, runs_in_turn
 
 Cycles: TypeAlias = tuple[int, ...]  # from which on each node may run
@@ -36,7 +37,8 @@ def without_twins(unit: StreamingUnit, release: Cycles) -> tuple[StreamingUnit, 
     ):
         for before, after in pairwise(row):
             one, other = neighbour[before], neighbour[after]
-            if unit.capacity[before] == unit.capacity[after] and _are_alike(unit, release, one, other):
+            turns = ((unit.capacity[edge], unit.read_at[edge], unit.write_at[edge]) for edge in (before, after))
+            if len(set(turns)) == 1 and _are_alike(unit, release, one, other):
                 node[other], edge[after] = node[one], edge[before]
     nodes = [number for number, first in enumerate(node) if number == first]
     if len(nodes) == len(node):
@@ -54,6 +56,7 @@ def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: i
         and len(unit.inputs[other]) + len(unit.outputs[other]) == 1
         and unit.reads[one] == unit.reads[other]
         and unit.writes[one] == unit.writes[other]
+        and unit.rows[one] == unit.rows[other]
         and release[one] == release[other]
         and unit.waits[one] == unit.waits[other]
     )
@@ -62,10 +65,13 @@ def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: i
 def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[int, ...]) -> StreamingUnit:
     """Return the part of a unit that has some of its nodes and edges; other nodes are ended by those in their place."""
     own, reads, writes = (tuple(each[node] for node in nodes) for each in (unit.nodes, unit.reads, unit.writes))
-    numbers, capacity = (tuple(each[edge] for edge in edges) for each in (unit.edges, unit.capacity))
+    rows = tuple(unit.rows[node] for node in nodes)
+    columns = (unit.edges, unit.capacity, unit.read_at, unit.write_at)
+    numbers, capacity, read_at, write_at = (tuple(each[edge] for edge in edges) for each in columns)
     source, target = (tuple(by[ends[edge]] for edge in edges) for ends in (unit.source, unit.target))
     waits = tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes)
-    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits, unit.hop_cycles)
+    turns = read_at, write_at
+    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits, rows, *turns, unit.hardware)
 
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
@@ -114,7 +120,9 @@ class _UnitReplay:
         self._start = [NEVER] * len(unit.nodes)
         self._stalls = ([0] * len(unit.edges), [0] * len(unit.edges))  # of readers and of writers
         hand_over = not any(unit.waits)
-        self._meters = [PeakMeter(capacity, unit.hop_cycles, hand_over=hand_over) for capacity in unit.capacity]
+        self._meters = [
+            PeakMeter(capacity, unit.hardware.hop_cycles, hand_over=hand_over) for capacity in unit.capacity
+        ]
         self._busiest = max(*unit.reads, *unit.writes) // unit.rounds  # elements per round of the busiest task
         first_size = -(-_FIRST_ELEMENTS // max(self._busiest, 1))
         repeats = unit.rounds >= _FEWEST_STRETCHES * first_size
@@ -181,7 +189,8 @@ class _UnitReplay:
         for node, place in enumerate(stuck):
             if self._start[node] == NEVER and place != NOT_STARTED:
                 self._start[node] = max(stretch.first_start(node), NEVER)
-        end = [end if place == FINISHED else NEVER for end, place in zip(stretch.ends(), stuck, strict=True)]
+        ended = map(self._unit.left, range(len(stuck)), stretch.ends())
+        end = [end if place == FINISHED else NEVER for end, place in zip(ended, stuck, strict=True)]
         nothing = (0,) * len(self._unit.edges)
         return UnitTimes(tuple(self._start), tuple(end), nothing, nothing, nothing, tuple(stuck))
 
@@ -193,7 +202,8 @@ class _UnitReplay:
     def _times(self) -> UnitTimes:
         read_stall, write_stall = map(tuple, self._stalls)
         peak = tuple(meter.peak for meter in self._meters)
-        return UnitTimes(tuple(self._start), tuple(self._progress.clock), read_stall, write_stall, peak, ())
+        end = tuple(map(self._unit.left, range(len(self._start)), self._progress.clock))
+        return UnitTimes(tuple(self._start), end, read_stall, write_stall, peak, ())
 
     def _next_size(self, stretch: Stretch, rounds: int) -> int:
         """Return a longer stretch, a multiple of the period that shows in the last one."""

@@ -7,14 +7,16 @@ the same times, and reads what that reads, is not replayed again. FIFOs that hol
 are never full either: with them each access is in the same cycle.
 """
 
+from collections.abc import Hashable
 from itertools import accumulate
 
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, Rows, sequence_of
 from dfcompile.scheduler.simulation.access_times import running_maxima
 from dfcompile.scheduler.simulation.replay import UnitTimes
-from dfcompile.scheduler.simulation.stretch import AccessSequence, Place, StreamingUnit, sequence_of
+from dfcompile.scheduler.simulation.stretch import StreamingUnit, later
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
@@ -50,9 +52,9 @@ class _Replaying:
         self._unit, self._details = unit, details
         self._written: list[Int64 | None] = [None for _ in unit.nodes]
         self._readers = [len(outputs) for outputs in unit.outputs]
-        self._sequences: dict[tuple[int, int, bool, bool], AccessSequence] = {}
+        self._sequences: dict[tuple[int, int, Rows, bool, bool], AccessSequence] = {}
         self._twin = list(range(len(unit.nodes)))  # of each node the first one with the same accesses
-        self._twins: dict[tuple[int, ...], int] = {}
+        self._twins: dict[Hashable, int] = {}
         self.start, self.end = [0] * len(unit.nodes), [0] * len(unit.nodes)
         self.read_stall, self.peak = [0] * len(unit.edges), [0] * len(unit.edges)  # peak: delays no write
 
@@ -73,8 +75,8 @@ class _Replaying:
     def _twin_of(self, node: int, clock: int) -> int:
         """Return the node that has the same accesses, unless what it wrote has been forgotten: then the node itself."""
         unit = self._unit
-        read = [self._twin[unit.source[edge]] for edge in unit.inputs[node]]
-        key = (clock, unit.reads[node], unit.writes[node], bool(unit.outputs[node]), *read)
+        read = tuple((self._twin[unit.source[at]], unit.write_at[at], unit.read_at[at]) for at in unit.inputs[node])
+        key = (clock, unit.reads[node], unit.writes[node], unit.rows[node], bool(unit.outputs[node]), *read)
         twin = self._twins.setdefault(key, node)
         if self._readers[node] and twin != node and self._written[twin] is None:
             twin = self._twins[key] = node
@@ -93,9 +95,12 @@ class _Replaying:
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
         sequence = self._sequence(node)
-        self.start[node], self.end[node] = clock, clock + sequence.cycles
-        hop = self._unit.hop_cycles
-        delays = (self._written_to(edge) - (sequence.get_waits - hop) for edge in self._unit.inputs[node])
+        self.start[node], self.end[node] = clock, self._unit.left(node, clock + sequence.cycles)
+        there = self._unit.hardware.forward_cycles
+        read_at = self._unit.read_at
+        delays = (
+            self._written_to(edge) - (sequence.get_waits + (read_at[edge] - there)) for edge in self._unit.inputs[node]
+        )
         rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
         if not rows:
             if self._readers[node]:
@@ -103,7 +108,7 @@ class _Replaying:
             return
         largest = running_maxima(clock, rows[-1])
         self.start[node] = int(largest[1]) if len(largest) > 1 else clock
-        self.end[node] = int(largest[-1]) + sequence.cycles
+        self.end[node] = self._unit.left(node, int(largest[-1]) + sequence.cycles)
         if self._readers[node]:
             self._written[node] = largest[sequence.gets_before] + sequence.put_waits
         if self._details and len(largest) > 1:
@@ -122,18 +127,19 @@ class _Replaying:
             # What a task waits for its first elements comes before its start.
             self.read_stall[edge] += stall - (first - first_before)
             before, first_before = delay, first
-            puts, hop = self._written_to(edge), self._unit.hop_cycles
+            puts, hop = self._written_to(edge), self._unit.hardware.hop_cycles
             # so many places are free again when it is written
-            left = np.searchsorted(delay + (sequence.get_waits + hop), puts, side="right" if hop else "left")
+            free = delay + (sequence.get_waits + (self._unit.read_at[edge] + hop))
+            left = np.searchsorted(free, puts, side="right" if hop else "left")
             self.peak[edge] = int((np.arange(1, len(puts) + 1) - left).max())
 
     def _sequence(self, node: int) -> AccessSequence:
         unit = self._unit
         whole = Place(unit.reads[node], unit.writes[node])
-        key = (whole.reads, whole.writes, bool(unit.inputs[node]), bool(unit.outputs[node]))
+        key = (whole.reads, whole.writes, unit.rows[node], bool(unit.inputs[node]), bool(unit.outputs[node]))
         found = self._sequences.get(key)
         if found is None:
-            found = sequence_of(whole, Place(0, 0), whole, gets=key[2], puts=key[3])
+            found = sequence_of(whole, Place(0, 0), whole, unit.rows[node], gets=key[3], puts=key[4])
             if max(whole.reads, whole.writes) <= _KEPT_ACCESSES and len(self._sequences) < _KEPT_SEQUENCES:
                 self._sequences[key] = found
         return found
@@ -141,4 +147,4 @@ class _Replaying:
     def _written_to(self, edge: int) -> Int64:
         written = self._written[self._unit.source[edge]]
         assert written is not None
-        return written
+        return later(written, self._unit.write_at[edge])

@@ -5,20 +5,21 @@ from itertools import combinations_with_replacement, pairwise, permutations, pro
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.scheduler.simulation import Replay, simulate
 
 
-def shortest_makespan(dag: CanonicalDag, pes: int, hop_cycles: int = 0) -> int:
+def shortest_makespan(dag: CanonicalDag, pes: int, hardware: Hardware = LITERATURE) -> int:
     """Try every assignment of tasks to elements in every order, all edges streamed through FIFOs that are never full.
 
     Memory never makes a schedule of one assignment and order shorter, nor do smaller FIFOs. But it may where a FIFO
-    takes cycles: then every choice of edges that stream is tried, too.
+    or a task takes cycles: then every choice of edges that stream is tried, too.
     """
     tasks = np.flatnonzero(dag.is_computational).tolist()
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     edges = np.flatnonzero(streamed)
     all_streams = []
-    for chosen in product((True, False), repeat=len(edges)) if hop_cycles else [(True,) * len(edges)]:
+    for chosen in product((True, False), repeat=len(edges)) if not hardware.is_literature else [(True,) * len(edges)]:
         some = np.zeros_like(streamed)
         some[edges] = chosen
         all_streams.append(some)
@@ -34,7 +35,7 @@ def shortest_makespan(dag: CanonicalDag, pes: int, hop_cycles: int = 0) -> int:
                 place[list(row)] = np.arange(len(row))
             for some in all_streams:
                 columns = pe, place, some, np.maximum(dag.edge_volume, 1), np.zeros_like(pe)
-                found = simulate(dag, Replay(*columns, hop_cycles=hop_cycles), details=False)
+                found = simulate(dag, Replay(*columns, hardware=hardware), details=False)
                 if not found.deadlock:
                     shortest = min(shortest, found.makespan_cycles)
     return shortest

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32
+from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.scheduler.simulation import NEVER, Replay
 from tests.strategies import DagShape, canonical_dags
 
@@ -32,7 +33,7 @@ class _Machine:
         self.end = [NEVER] * dag.nodes_count
         # of each FIFO when its elements were written, and its places freed, that nobody has taken
         self.held: list[list[int]] = [[] for _ in range(dag.edges_count)]
-        self.free = [[-replay.hop_cycles] * capacity for capacity in replay.fifo_capacity.tolist()]
+        self.free = [[-replay.hardware.hop_cycles] * capacity for capacity in replay.fifo_capacity.tolist()]
         self.passed = [0] * dag.edges_count
         self.progress = 0
 
@@ -59,33 +60,49 @@ class _Machine:
         self._now(self.start, node)  # of a task with streamed inputs overwritten by its first read
         if dag.is_computational[node]:
             yield from self._work(node, int(dag.volume_in[node]), int(dag.volume_out[node]))
+            for _ in range(self.replay.hardware.pipeline_cycles):
+                yield True
         self._now(self.end, node)
 
     def _work(self, node: int, volume_in: int, volume_out: int) -> Iterator[bool]:
-        inputs = self.streamed(self.dag.edge_target, node)
-        outputs = self.streamed(self.dag.edge_source, node)
-        if inputs:
+        inputs = np.flatnonzero(self.dag.edge_target == node).tolist()
+        outputs = np.flatnonzero(self.dag.edge_source == node).tolist()
+        streamed = self.streamed(self.dag.edge_target, node)
+        if streamed:
             self.start[node] = NEVER
         reads, writes = volume_in or volume_out, volume_out or volume_in
         read = written = 0
         while read < reads or written < writes:
             if written < read * writes // reads:
-                yield from self._write(outputs)
+                for edge in self._turns(outputs):
+                    yield from [True] if edge is None else self._write([edge])
                 written += 1
             if written == read * writes // reads and read < reads:
-                yield from self._read(inputs)
+                cycles = 0
+                for edge in self._turns(inputs):
+                    yield from [True] if edge is None else self._read([edge])
+                    cycles += edge is None
+                    if not read and streamed and edge == streamed[-1]:
+                        self.start[node] = self.now - cycles
+                        self.progress += 1
                 read += 1
-                if read == 1 and inputs:
-                    self._now(self.start, node)
             if read < reads or written < writes:
                 yield True
+
+    def _turns(self, edges: list[int]) -> Iterator[int | None]:
+        """The streams among some edges; ``None`` where a cycle passes because so many have been accessed."""
+        for place, edge in enumerate(edges):
+            if place and place % (self.replay.hardware.ports or len(edges)) == 0:
+                yield None
+            if self.replay.streamed[edge]:
+                yield edge
 
     def _write(self, outputs: list[int]) -> Iterator[bool]:
         for edge in outputs:
             while not self._is_there(self.free[edge]):
                 yield False
             self.free[edge].pop(0)
-            self.held[edge].append(self.now)
+            self.held[edge].append(self.now + self.replay.hardware.pipeline_cycles)
             self.progress += 1
 
     def _read(self, inputs: list[int]) -> Iterator[bool]:
@@ -98,11 +115,11 @@ class _Machine:
             self.progress += 1
 
     def _is_there(self, since: list[int]) -> bool:
-        return bool(since) and since[0] + self.replay.hop_cycles <= self.now
+        return bool(since) and since[0] + self.replay.hardware.hop_cycles <= self.now
 
     def is_on_its_way(self) -> bool:
         """Whether an element or a place will be there in a later cycle."""
-        last = self.now - self.replay.hop_cycles
+        last = self.now - self.replay.hardware.hop_cycles
         return any(times and times[-1] > last for times in (*self.held, *self.free))
 
     def _now(self, column: list[int], node: int) -> None:
@@ -143,6 +160,7 @@ def replays(
     all_streamed: bool = False,
     most_capacity: int = 4,
     most_hop: int = 0,
+    most_pipeline: int = 0,
 ) -> tuple[CanonicalDag, Replay]:
     """Random canonical DAGs with random FIFOs, placements, orders and barriers, sensible or not."""
     dag = draw(canonical_dags(DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers)))
@@ -161,6 +179,10 @@ def replays(
         fifo_capacity=np.array(capacity, dtype=np.int64),
         block=block.astype(np.int32),
         barrier=draw(st.integers(0, 3)) == 0,
-        hop_cycles=draw(st.integers(0, most_hop)) if most_hop else 0,
+        hardware=Hardware(
+            draw(st.integers(0, most_hop)) if most_hop else 0,
+            draw(st.integers(0, most_pipeline)) if most_pipeline else 0,
+            draw(st.sampled_from((None, None, 1, 2, 3))) if most_pipeline else None,
+        ),
     )
     return dag, replay

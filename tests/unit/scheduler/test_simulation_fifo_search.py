@@ -36,7 +36,7 @@ def test_chain_needs_one_element_each() -> None:
 
 
 @examples(60)
-@given(replays(max_volume=12, most_hop=3))
+@given(replays(max_volume=12, most_hop=3, most_pipeline=4))
 def test_no_size_can_be_lowered_and_none_delays(case: tuple[CanonicalDag, Replay]) -> None:
     dag, replay = case
     free = simulate(dag, unbounded(dag, replay))
@@ -55,7 +55,7 @@ def test_no_size_can_be_lowered_and_none_delays(case: tuple[CanonicalDag, Replay
 
 
 @examples(40)
-@given(replays(max_volume=12, most_hop=3))
+@given(replays(max_volume=12, most_hop=3, most_pipeline=4))
 def test_sizes_that_suffice_only_shrink(case: tuple[CanonicalDag, Replay]) -> None:
     dag, replay = case
     given_sizes = simulate(dag, replay)

@@ -14,8 +14,9 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.records import replace
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
+from dfcompile.scheduler.simulation.access_sequence import Counts, Place, Rows, sequence_of
 from dfcompile.scheduler.simulation.access_times import relax
-from dfcompile.scheduler.simulation.stretch import Counts, Place, Stretch, sequence_of
+from dfcompile.scheduler.simulation.stretch import Stretch
 from tests.examples import examples
 from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, scaled, stream_graph
@@ -64,17 +65,22 @@ def test_slow_writer_starves_its_reader() -> None:
     assert found.peak.tolist() == [0, 1, 0]
 
 
+ROWS = st.builds(Rows, st.sampled_from((0, 0, 1, 3)), st.sampled_from((0, 0, 1, 2)))
+
+
 def _numbers(counts: Counts) -> Int64:
     return np.arange(counts.start, counts.stop) if isinstance(counts, slice) else counts
 
 
-@given(st.integers(1, 30), st.integers(1, 30), st.lists(st.integers(0, 30), max_size=3))
-def test_access_sequence_writes_what_it_has_read_however_it_is_cut(reads: int, writes: int, cuts: list[int]) -> None:
+@given(st.integers(1, 30), st.integers(1, 30), st.lists(st.integers(0, 30), max_size=3), ROWS)
+def test_access_sequence_writes_what_it_has_read_however_it_is_cut(
+    reads: int, writes: int, cuts: list[int], rows: Rows
+) -> None:
     whole = Place(reads, writes)
     places = [Place(min(cut, reads), min(cut, reads) * writes // reads) for cut in sorted([0, *cuts, reads])]
     read = written = clock = 0
     for begin, end in pairwise(places):
-        sequence = sequence_of(whole, begin, end)
+        sequence = sequence_of(whole, begin, end, rows)
         puts_before = _numbers(sequence.puts_before) + written
         gets_before = _numbers(sequence.gets_before) + read
 
@@ -83,15 +89,17 @@ def test_access_sequence_writes_what_it_has_read_however_it_is_cut(reads: int, w
             -(-number * reads // writes) for number in range(begin.writes + 1, end.writes + 1)
         ]
         upsamples = writes >= reads
-        assert (sequence.get_waits + clock).tolist() == (
+        going_on = rows.reads * np.arange(begin.reads, end.reads) + rows.writes * puts_before
+        assert (sequence.get_waits + clock - going_on).tolist() == (
             puts_before.tolist() if upsamples else list(range(begin.reads, end.reads))
         )
-        assert (sequence.put_waits + clock).tolist() == (
+        going_on = rows.reads * gets_before + rows.writes * np.arange(begin.writes, end.writes)
+        assert (sequence.put_waits + clock - going_on).tolist() == (
             list(range(begin.writes + 1, end.writes + 1)) if upsamples else gets_before.tolist()
         )
         read, written, clock = end.reads, end.writes, clock + sequence.cycles
 
-    assert (read, written, clock) == (reads, writes, max(reads, writes))
+    assert (read, written, clock) == (reads, writes, max(reads, writes) + rows.reads * reads + rows.writes * writes)
 
 
 def _agrees(case: Case) -> None:
@@ -108,19 +116,19 @@ def _agrees(case: Case) -> None:
 
 
 @examples(75)
-@given(replays(most_hop=3))
+@given(replays(most_hop=3, most_pipeline=4))
 def test_simulation_agrees_with_the_plain_replay(case: Case) -> None:
     _agrees(case)
 
 
 @examples(60)
-@given(replays(max_volume=4, most_hop=3, most_capacity=12), st.sampled_from([30, 77]))
+@given(replays(max_volume=4, most_hop=3, most_pipeline=4, most_capacity=12), st.sampled_from([30, 77]))
 def test_repeated_traffic_agrees_with_the_plain_replay(case: Case, factor: int) -> None:
     _agrees((scaled(case[0], factor), case[1]))
 
 
 @examples(60)
-@given(replays(most_capacity=6, most_hop=3))
+@given(replays(most_capacity=6, most_hop=3, most_pipeline=4))
 def test_simulation_without_details_finds_the_same_times_but_no_stalls_and_peaks(case: Case) -> None:
     whole = simulate(*case)
     found = simulate(*case, details=False)
@@ -156,14 +164,14 @@ def _in_small_parts() -> Iterator[None]:
 
 
 @examples(75)
-@given(replays(most_capacity=6, most_hop=3))
+@given(replays(most_capacity=6, most_hop=3, most_pipeline=4))
 def test_replay_in_parts_agrees_with_the_plain_replay(case: Case) -> None:
     with _in_small_parts():
         _agrees(case)
 
 
 @examples(50)
-@given(replays(most_capacity=30, most_hop=3))
+@given(replays(most_capacity=30, most_hop=3, most_pipeline=4))
 def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -> None:
     whole = simulate(*case)
     with _in_small_parts():
@@ -295,7 +303,7 @@ def test_peak_of_a_long_lag_is_found_in_repeated_traffic() -> None:
 
 
 @examples(60)
-@given(replays(max_volume=12, most_hop=3), st.data())
+@given(replays(max_volume=12, most_hop=3, most_pipeline=4), st.data())
 def test_larger_fifos_delay_nothing_and_peaks_suffice(case: Case, data: st.DataObject) -> None:
     dag, replay = case
     found = simulate(dag, replay)

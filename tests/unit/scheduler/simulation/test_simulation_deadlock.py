@@ -76,7 +76,7 @@ def test_reconvergent_paths_stall_if_a_task_needs_more_elements_than_the_short_p
 
 
 @examples(100)
-@given(replays(most_capacity=2, most_hop=3))
+@given(replays(most_capacity=2, most_hop=3, most_pipeline=4))
 def test_every_reported_cycle_is_one(case: tuple[CanonicalDag, Replay]) -> None:
     dag, replay = case
     found = simulate(dag, replay)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from dfcompile.scheduler.simulation import NEVER, simulate
 from dfcompile.scheduler.simulation import unit_replay as replaying
+from dfcompile.scheduler.simulation.access_sequence import Rows
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.simulation.unit_replay import replay_unit, without_twins
 from tests.examples import examples
@@ -24,8 +25,10 @@ class Sketch:
         self.nodes.append((reads, writes))
         return len(self.nodes) - 1
 
-    def unit(self, waits: dict[int, list[int]]) -> StreamingUnit:
+    def unit(self, waits: dict[int, list[int]], ports: int) -> StreamingUnit:
         nodes = range(len(self.nodes))
+        sources, targets = [source for source, _, _ in self.edges], [target for _, target, _ in self.edges]
+        rows = ([max(ends.count(node) - 1, 0) // ports for node in nodes] for ends in (targets, sources))
         return StreamingUnit(
             nodes=tuple(nodes),
             edges=tuple(range(len(self.edges))),
@@ -35,6 +38,9 @@ class Sketch:
             target=tuple(target for _, target, _ in self.edges),
             capacity=tuple(capacity for _, _, capacity in self.edges),
             waits=tuple(tuple(waits.get(node, [])) for node in nodes),
+            rows=tuple(map(Rows, *rows)),
+            read_at=tuple(targets[:edge].count(target) // ports for edge, target in enumerate(targets)),
+            write_at=tuple(sources[:edge].count(source) // ports for edge, source in enumerate(sources)),
         )
 
 
@@ -64,7 +70,7 @@ def units(draw: st.DrawFn) -> tuple[StreamingUnit, tuple[int, ...]]:
     release = draw(st.lists(st.sampled_from([0, 0, 0, 3, NEVER]), min_size=count, max_size=count))
     if draw(st.booleans()):
         release = [0] * count
-    return sketch.unit(waits), tuple(release)
+    return sketch.unit(waits, draw(st.sampled_from([9, 9, 3, 1]))), tuple(release)
 
 
 @examples(120)
@@ -100,7 +106,7 @@ def test_what_differs_in_anything_is_nobodys_twin() -> None:
     hub = sketch.task(4, 4)
     sketch.edges = [(hub, sketch.task(4, 4), 1), (hub, sketch.task(4, 4), 2), (hub, sketch.task(4, 2), 2)]
     sketch.edges += [(hub, sketch.task(4, 2), 2) for _ in range(4)]
-    unit = sketch.unit({5: [1]})
+    unit = sketch.unit({5: [1]}, ports=9)
     release = (0, 0, 0, 0, 0, 0, 0, 9)
     few, begins, by = without_twins(unit, release)
 
