@@ -53,12 +53,13 @@ class Refinement:
         if not _is_worth_it(max(least_cycles, self._memory_cycles(known.sketch)), best):
             return known
         operators = self._operators()
-        by_time = (candidate_of(operators, each, self._space) for each in _by_time(operators))
+        fast = (each for each in _by_time(operators) if _is_worth_it(self._least_cycles(each), best))
+        by_time = (candidate_of(operators, each, self._space) for each in fast)
         apart = self._promising(chain(by_time, self._alike(operators, known.sketch.candidate)), best)
         best = self._scheduled(apart[:_APART], best)
         while self._left:
             before, _ = best
-            changed = self._promising(self._changes(operators, before.candidate), best)
+            changed = self._promising(self._changes(operators, best), best)
             best = self._scheduled(changed, best, until_better=True)
             if best[0] is before:
                 break
@@ -85,12 +86,20 @@ class Refinement:
             for choices in dict.fromkeys((known.choices, next(self._space.uniform()).choices)):
                 yield from (Candidate(choices, replace(self._space.granularities[0], pieces=count)) for count in pieces)
 
-    def _changes(self, operators: Iterable[OperatorOptions], known: Candidate) -> Iterator[Candidate]:
-        """Yield the candidates that differ from a known one in one operator."""
+    def _least_cycles(self, options: Sequence[OperatorOption]) -> int:
+        """Return what no estimate of operators with such options is below, as a rule."""
+        work = sum(option.alone.work_cycles for option in options)
+        return max(-(-work // self._sketches.pes), *(option.alone.bound_cycles for option in options))
+
+    def _changes(self, operators: Iterable[OperatorOptions], best: _Scored) -> Iterator[Candidate]:
+        """Yield the candidates that differ from the best one in one operator, and may be better."""
+        known = best[0].candidate
         for each in operators:
             (origin,) = each.origins
             others = tuple(choice for choice in known.choices if choice.origin != origin)
             for option in sorted(each.known, key=_cost)[:_CHANGES]:
+                if not _is_worth_it(option.alone.bound_cycles, best):
+                    continue
                 granularity = known.granularity
                 if len(self._space.granularities) > 1:
                     granularity = granularity.but_for(origin, option.pieces, option.rest)
@@ -129,6 +138,10 @@ class Refinement:
                 continue
             self._left -= 1
             self._looked_at.add(self._told(sketch))
+            plan = self._scores.planned(sketch)
+            # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
+            if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
+                continue
             score = self._scores.of(sketch)
             if score < best[1]:
                 best = sketch, score
