@@ -53,14 +53,19 @@ class Refinement:
         if not _is_worth_it(max(least_cycles, self._memory_cycles(known.sketch)), best):
             return known
         operators = self._operators()
-        fast = (each for each in _by_time(operators) if _is_worth_it(self._least_cycles(each), best))
+        options = list(_by_time(operators))
+        fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
         by_time = (candidate_of(operators, each, self._space) for each in fast)
         apart = self._promising(chain(by_time, self._alike(operators, known.sketch.candidate)), best)
         best = self._scheduled(apart[:_APART], best)
+        alone = candidate_of(operators, options[0], self._space)
         while self._left:
             before, _ = best
-            changed = self._promising(self._changes(operators, best), best)
-            best = self._scheduled(changed, best, until_better=True)
+            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well.
+            for start in dict.fromkeys((before.candidate, alone)):
+                if best[0] is before:
+                    changed = self._promising(self._changes(operators, start, best), best)
+                    best = self._scheduled(changed, best, until_better=True)
             if best[0] is before:
                 break
         sketch, score = best
@@ -91,9 +96,8 @@ class Refinement:
         work = sum(option.alone.work_cycles for option in options)
         return max(-(-work // self._sketches.pes), *(option.alone.bound_cycles for option in options))
 
-    def _changes(self, operators: Iterable[OperatorOptions], best: _Scored) -> Iterator[Candidate]:
-        """Yield the candidates that differ from the best one in one operator, and may be better."""
-        known = best[0].candidate
+    def _changes(self, operators: Iterable[OperatorOptions], known: Candidate, best: _Scored) -> Iterator[Candidate]:
+        """Yield the candidates that differ from a known one in one operator, and may be better than the best."""
         for each in operators:
             (origin,) = each.origins
             others = tuple(choice for choice in known.choices if choice.origin != origin)
