@@ -20,7 +20,8 @@ _WORTH = 100  # what may be better by one part in so many is scheduled
 _ESTIMATED = 100  # choices beside those that differ in one operator: some tenths of a second
 _CHANGES = 40  # of each operator, those that take least alone
 _SCHEDULED = 16  # choices: a second
-_APART = 6  # of these may differ from the known choice in several operators
+_APART = 4  # of these may differ from the known choice in several operators
+_IN_VAIN = 5  # of these in a row: what looks worse than they do is no better
 
 _Scored = tuple[Sketch, Score]
 
@@ -63,7 +64,7 @@ class Refinement:
             before, _ = best
             # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well.
             for start in dict.fromkeys((before.candidate, alone)):
-                if best[0] is before:
+                if best[0] is before and self._left:
                     changed = self._promising(self._changes(operators, start, best), best)
                     best = self._scheduled(changed, best, until_better=True)
             if best[0] is before:
@@ -134,13 +135,13 @@ class Refinement:
 
     def _scheduled(self, sketches: Sequence[Sketch], best: _Scored, *, until_better: bool = False) -> _Scored:
         """Return the best of some choices and a known one, as far as there is time to schedule them."""
-        known = best
+        known, looks = best, 0  # since the last better one
         for sketch in sketches:
-            if not self._left or (until_better and best is not known):
+            if not self._left or looks == _IN_VAIN or (until_better and best is not known):
                 break
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
-            self._left -= 1
+            self._left, looks = self._left - 1, looks + 1
             self._looked_at.add(self._told(sketch))
             plan = self._scores.planned(sketch)
             # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
@@ -148,7 +149,7 @@ class Refinement:
                 continue
             score = self._scores.of(sketch)
             if score < best[1]:
-                best = sketch, score
+                best, looks = (sketch, score), 0
         return best
 
     def _told(self, sketch: Sketch) -> object:
