@@ -20,7 +20,8 @@ _WORTH = 100  # what may be better by one part in so many is scheduled
 _ESTIMATED = 100  # choices beside those that differ in one operator: some tenths of a second
 _CHANGES = 40  # of each operator, those that take least alone
 _SCHEDULED = 16  # choices: a second
-_APART = 6  # of these may differ from the known choice in several operators
+_APART = 4  # of these may differ from the known choice in several operators
+_IN_VAIN = 5  # of these in a row: what looks worse than they do is no better
 
 _Scored = tuple[Sketch, Score]
 
@@ -53,13 +54,19 @@ class Refinement:
         if not _is_worth_it(max(least_cycles, self._memory_cycles(known.sketch)), best):
             return known
         operators = self._operators()
-        by_time = (candidate_of(operators, each, self._space) for each in _by_time(operators))
+        options = list(_by_time(operators))
+        fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
+        by_time = (candidate_of(operators, each, self._space) for each in fast)
         apart = self._promising(chain(by_time, self._alike(operators, known.sketch.candidate)), best)
         best = self._scheduled(apart[:_APART], best)
+        alone = candidate_of(operators, options[0], self._space)
         while self._left:
             before, _ = best
-            changed = self._promising(self._changes(operators, before.candidate), best)
-            best = self._scheduled(changed, best, until_better=True)
+            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well.
+            for start in dict.fromkeys((before.candidate, alone)):
+                if best[0] is before and self._left:
+                    changed = self._promising(self._changes(operators, start, best), best)
+                    best = self._scheduled(changed, best, until_better=True)
             if best[0] is before:
                 break
         sketch, score = best
@@ -85,12 +92,19 @@ class Refinement:
             for choices in dict.fromkeys((known.choices, next(self._space.uniform()).choices)):
                 yield from (Candidate(choices, replace(self._space.granularities[0], pieces=count)) for count in pieces)
 
-    def _changes(self, operators: Iterable[OperatorOptions], known: Candidate) -> Iterator[Candidate]:
-        """Yield the candidates that differ from a known one in one operator."""
+    def _least_cycles(self, options: Sequence[OperatorOption]) -> int:
+        """Return what no estimate of operators with such options is below, as a rule."""
+        work = sum(option.alone.work_cycles for option in options)
+        return max(-(-work // self._sketches.pes), *(option.alone.bound_cycles for option in options))
+
+    def _changes(self, operators: Iterable[OperatorOptions], known: Candidate, best: _Scored) -> Iterator[Candidate]:
+        """Yield the candidates that differ from a known one in one operator, and may be better than the best."""
         for each in operators:
             (origin,) = each.origins
             others = tuple(choice for choice in known.choices if choice.origin != origin)
             for option in sorted(each.known, key=_cost)[:_CHANGES]:
+                if not _is_worth_it(option.alone.bound_cycles, best):
+                    continue
                 granularity = known.granularity
                 if len(self._space.granularities) > 1:
                     granularity = granularity.but_for(origin, option.pieces, option.rest)
@@ -121,17 +135,21 @@ class Refinement:
 
     def _scheduled(self, sketches: Sequence[Sketch], best: _Scored, *, until_better: bool = False) -> _Scored:
         """Return the best of some choices and a known one, as far as there is time to schedule them."""
-        known = best
+        known, looks = best, 0  # since the last better one
         for sketch in sketches:
-            if not self._left or (until_better and best is not known):
+            if not self._left or looks == _IN_VAIN or (until_better and best is not known):
                 break
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
-            self._left -= 1
+            self._left, looks = self._left - 1, looks + 1
             self._looked_at.add(self._told(sketch))
+            plan = self._scores.planned(sketch)
+            # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
+            if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
+                continue
             score = self._scores.of(sketch)
             if score < best[1]:
-                best = sketch, score
+                best, looks = (sketch, score), 0
         return best
 
     def _told(self, sketch: Sketch) -> object:

@@ -212,7 +212,7 @@ class Makespans:
         if not is_listable(dag, options):
             return UNBOUNDED
         plan = listed_plan(dag, options)
-        if self._plan is None or plan.cycles < self._plan[1].cycles:
+        if self._plan is None or plan.cycles <= self._plan[1].cycles:
             self._plan = sketch.candidate, plan
         return (plan.cycles,)
 

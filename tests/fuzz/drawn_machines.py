@@ -36,9 +36,9 @@ class DrawnMachine:
         return file
 
     def lesser(self, draw: Draw) -> dict[str, "DrawnMachine"]:
-        """Return machines that have less of one thing, by what they have less of."""
+        """Return machines that have less of one thing, by what they have less of: of SRAM a byte at least."""
         found = {
-            "SRAM": replace(self, sram_bytes=self.sram_bytes // draw.choice([2, 3, 16])),
+            "SRAM": replace(self, sram_bytes=max(self.sram_bytes // draw.choice([2, 3, 16]), 1)),  # 0: without limit
             "bandwidth": replace(self, gb_per_s=self.gb_per_s / draw.choice([2, 3, 16])),
         }
         fewer = [pes for pes in _PES if pes < self.pes]

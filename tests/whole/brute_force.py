@@ -21,7 +21,7 @@ from dfcompile.dfmodel_backend import Overlap, System, TaskModel
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.errors import UserError
 from dfcompile.frontend import CANONICAL, ONNX, ChosenExpansion, Program
-from dfcompile.lowering import ExpansionTable, registered_expansions
+from dfcompile.lowering import ExpansionTable, lower_to_canonical, lower_to_nests, registered_expansions
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.options import Choice, Effort, Timing
 from dfcompile.records import replace
@@ -143,6 +143,13 @@ class BruteForce:
         options = ExtractionOptions(granularity=self.granularity(ways))
         return extract_graph(outline.graph, options, parameters=tuple(self._program.parameters)), outline.graph
 
+    def dag(self, ways: Sequence[Way]) -> CanonicalDag:
+        """Return the tasks as the model is compiled, with kernels, which no mapping parts: outlines have none."""
+        choices = self.choices(ways)
+        nests = lower_to_nests(lower_to_canonical(self._program, self._table, choices), self._table, choices)
+        options = ExtractionOptions(granularity=self.granularity(ways))
+        return extract_graph(nests.graph, options, parameters=tuple(nests.parameters))
+
     def granularity(self, ways: Sequence[Way]) -> Granularity:
         """Return the pieces of a way for each operator."""
         return Granularity(own=tuple(zip(self.ways, (way.pieces for way in ways), strict=True)))
@@ -166,13 +173,12 @@ class BruteForce:
         best: Found | None = None
         looks = 0
         for _, _, least, ways in sorted(candidates, key=lambda each: each[:2]):
-            lowered = self.lowered(ways)
-            if lowered is None or not _is_less(least, time_s if best is None else best.time_s):
+            if not _is_less(least, time_s if best is None else best.time_s):
                 continue
             if looks == most:
                 return best, False
             looks += 1
-            taken = mapped_time(lowered[0], system)
+            taken = mapped_time(self.dag(ways), system)
             if _is_less(taken, time_s if best is None else best.time_s):
                 best = Found(self.choices(ways), self.granularity(ways), taken)
         return best, True
