@@ -8,8 +8,8 @@ from dfcompile.dfmodel_backend.attained.footprints import Fetches, Spans, sums
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.distinct import distinct
 
-_GRID = 2048  # cycles at which what is held may change while it is chosen; between them the most counts
-_TRIES = 4096  # to put in some of many spans: some tenths of a second
+_GRID = 4096  # cycles at which what is held may change while it is chosen; between them the most counts
+_FEW = 64  # spans that are put in one by one if they do not fit together
 _LOOKS = 16  # tries after which those that do not fit any more are left out
 KEPT = 0  # all elements are, from the start of the first task to the end of the last
 ROLLING = 1  # what the tasks need again, or the last has yet to read
@@ -225,7 +225,8 @@ class Room:
     def put(self, spans: Spans, order: Int64, instead: tuple[Spans, Int64] | None = None) -> Bool:
         """Put in spans one after another where they fit; return whether each is in.
 
-        What fits together is put in together: twice as many each time, half as many where they do not fit.
+        What fits together is put in together: twice as many each time, half as many where they do not fit, and few one
+        by one.
 
         Args:
             spans: shape [spans].
@@ -234,15 +235,13 @@ class Room:
                 the place of its first one, then the end, shape [spans + 1].
         """
         is_in = np.zeros(len(spans.size), dtype=np.bool_)
-        size, looked = max(len(order), 1), 0
+        size, number, looked = max(len(order), 1), 0, 0
         freed = np.zeros(len(spans.size), dtype=np.int64)
         if instead is not None:
             freed[order] = np.diff(np.append(0, np.cumsum(instead[0].size))[instead[1]])[order]
         first, behind = self._places(spans)
-        for number in range(_TRIES):
+        while len(order):
             some = order[:size]
-            if not len(some):
-                break
             change = self._change_at(first[some], behind[some], spans.size[some])
             if instead is not None:
                 change -= self._change(instead[0].take(_ranges(instead[1][some], instead[1][some + 1])))
@@ -250,14 +249,29 @@ class Room:
                 self._left = self._left - change
                 is_in[some] = True
                 order, size = order[size:], 2 * size
-                continue
-            size = -(-len(some) // 2)
-            if len(some) == 1:
-                order = order[1:]
+            elif len(some) > _FEW:
+                size = -(-len(some) // 2)
+            else:
+                self._put_one_by_one(is_in, some, (first, behind, spans.size), instead)
+                order = order[size:]
             if number >= looked:  # now and then: it looks at all of them
                 fits = self._least_left(first[order], behind[order]) + freed[order] >= spans.size[order]
                 order, looked = order[fits], number + _LOOKS
+            number += 1
         return is_in
+
+    def _put_one_by_one(
+        self, is_in: Bool, some: Int64, spans: tuple[Int64, Int64, Int64], instead: tuple[Spans, Int64] | None
+    ) -> None:
+        """Put in some spans that fit, given as places of the grid and size, and note which are in."""
+        left = self._left
+        for number, begin, end, size in zip(some.tolist(), *(column[some].tolist() for column in spans), strict=True):
+            if instead is not None:
+                leaving = instead[0].take(np.arange(*instead[1][number : number + 2]))
+                left = self._left + self._change(leaving)
+            if left[begin : max(end, begin + 1)].min() >= size:
+                left[begin:end] -= size
+                self._left, is_in[number] = left, True
 
     def _least_left(self, first: Int64, behind: Int64) -> Column:
         """Return the least that is left from a place to another: of two runs of a power of two that cover it."""
