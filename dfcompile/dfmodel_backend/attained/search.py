@@ -6,6 +6,7 @@ is limited in tasks to schedule, not in time, so that the result is the same on 
 """
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import or_
 from typing import TypeAlias
@@ -14,7 +15,7 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.columns import Numbers, members_of, sums_over
+from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, PathCosts, least_chain
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, FusionShape, arcs_within, joined
 from dfcompile.distinct import distinct
@@ -169,14 +170,34 @@ class _Search:
         self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
         self._place = {down_set: place for place, down_set in enumerate(self._arcs.down_sets)}
         self._known: dict[int, TaskConfiguration] = {}
-        pairs = members_of(self._arcs.down_sets, units.count), self._arcs.before, self._arcs.after
+        self._level = np.full(len(self._arcs.added), _BOUNDED, dtype=np.int8)
+        self._left = 0  # tasks that may be planned
+
+    @cached_property
+    def _bounds(self) -> tuple[Column, Column]:
+        """Time in ns and bytes of DRAM that each arc takes at least: not needed where the whole is fast enough."""
+        pairs = members_of(self._arcs.down_sets, self._model.units.count), self._arcs.before, self._arcs.after
         memory_ns = self._least.memory_ns(*pairs)
         times_ns = self._least.compute_ns(*pairs), memory_ns, self._least.network_ns(*pairs)
-        self._time, self._dram = model.overlap.times_ns(*times_ns), memory_ns * model.system.dram_gb_per_s
-        self._least_ns = self._time.tolist()
-        self._tie = TIE * float(self._time.sum())
-        self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
-        self._left = 0  # tasks that may be planned
+        return self._model.overlap.times_ns(*times_ns), memory_ns * self._model.system.dram_gb_per_s
+
+    @cached_property
+    def _least_ns(self) -> list[float]:
+        return list(self._bounds[0].tolist())
+
+    @cached_property
+    def _time(self) -> Column:
+        """Nanoseconds of each arc by what is known of it."""
+        return self._bounds[0].copy()
+
+    @cached_property
+    def _dram(self) -> Column:
+        """Bytes of each arc by what is known of it."""
+        return self._bounds[1].copy()
+
+    @cached_property
+    def _tie(self) -> float:
+        return TIE * float(self._bounds[0].sum())
 
     def bound_ns(self) -> float:
         arcs = self._shortest(_BOUNDED)
@@ -189,10 +210,10 @@ class _Search:
         if everything <= most and is_quick:  # lower bounds, replaced by true figures where the shortest path runs
             return self._replayed(_BOUNDED)
         if self._model.known is not None and self._whole is not None:
-            self._replay(self._whole)
-            bound_ns, whole_ns = self._least.bound_ns(), float(self._time[self._whole])
+            bound_ns, whole_ns = self._least.bound_ns(), self._time_ns(self._whole, self._configuration(self._whole))
             if whole_ns <= bound_ns * NEAR_ENOUGH:
                 return self._found([self._whole], is_optimal=whole_ns <= bound_ns * (1 + TIE))
+            self._replay(self._whole)
         self._plan_some()
         return self._replayed(_PLANNED)
 
@@ -310,17 +331,25 @@ class _Search:
         """Put in the true figures of the set of an arc, wherever it runs."""
         if self._level[arc] == _REPLAYED:
             return
-        units = self._arcs.mask(arc)
-        self._known[units] = self._model.configuration(units)
+        found = self._configuration(arc)
         for same in np.flatnonzero(self._arcs.added == self._arcs.added[arc]).tolist():
-            self._put(same, self._known[units], _REPLAYED)
+            self._put(same, found, _REPLAYED)
+
+    def _configuration(self, arc: int) -> TaskConfiguration:
+        units = self._arcs.mask(arc)
+        if units not in self._known:
+            self._known[units] = self._model.configuration(units)
+        return self._known[units]
 
     def _put(self, arc: int, found: TaskConfiguration, level: int) -> None:
-        before = self._arcs.down_sets[int(self._arcs.before[arc])]
-        fits = self._least.fits_dram(before, self._arcs.mask(arc))
-        self._time[arc] = found.time_ns if fits else np.inf
+        self._time[arc] = self._time_ns(arc, found)
         self._dram[arc] = found.dram_bytes
         self._level[arc] = level
+
+    def _time_ns(self, arc: int, found: TaskConfiguration) -> float:
+        """Return what a configuration takes in the place of an arc; infinite where DRAM cannot hold what is alive."""
+        before = self._arcs.down_sets[int(self._arcs.before[arc])]
+        return found.time_ns if self._least.fits_dram(before, self._arcs.mask(arc)) else np.inf
 
     def _found(self, arcs: list[int], *, is_optimal: bool) -> FoundChain:
         return tuple(self._known[self._arcs.mask(arc)] for arc in arcs), is_optimal
