@@ -6,7 +6,6 @@ is limited in tasks to schedule, not in time, so that the result is the same on 
 """
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import or_
 from typing import TypeAlias
@@ -15,7 +14,7 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of, sums_over
+from dfcompile.dfmodel_backend.columns import Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, PathCosts, least_chain
 from dfcompile.dfmodel_backend.kernel_sets import Arcs, DownSets, FusionShape, arcs_within, joined
 from dfcompile.distinct import distinct
@@ -130,6 +129,7 @@ REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
 # Configurations in order of execution, and whether it is proved that their chain is as fast as any.
 FoundChain: TypeAlias = tuple[tuple[TaskConfiguration, ...], bool]
+_Possible: TypeAlias = tuple[Arcs, bool]  # as `possible_arcs` gives them
 
 
 def fastest_chain(model: TaskModel) -> FoundChain:
@@ -141,7 +141,23 @@ def fastest_chain(model: TaskModel) -> FoundChain:
     Raises:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
-    return _Search(model).run()
+    units = model.units
+    everything = (1 << units.count) - 1
+    is_quick = model.scheduling == model.planning or model.scheduling.effort is Effort.QUICK
+    most = REPLAYED_OF_TINY if model.dag.tasks_count <= TINY else REPLAYED
+    possible: _Possible | None = None
+    # Each unit alone is looked at: of many it is known without the other sets that they are too many.
+    if is_quick and LEAST_TASKS * units.count + model.dag.tasks_count <= most:
+        possible = _possible(model)
+        if int(_tasks_of(model, possible[0]).sum()) <= most:
+            return _Search(model, possible).proved()
+    whole: TaskConfiguration | None = None
+    if model.known is not None and everything and units.may_share(everything):
+        least, whole = LeastCosts(model), model.configuration(everything)
+        bound_ns = least.bound_ns()
+        if whole.time_ns <= bound_ns * NEAR_ENOUGH and least.fits_dram(0, everything):
+            return (whole,), whole.time_ns <= bound_ns * (1 + TIE)
+    return _Search(model, possible).planned(whole)
 
 
 def chain_bound_ns(model: TaskModel) -> float:
@@ -155,64 +171,54 @@ _PLANNED = 1
 _REPLAYED = 2
 
 
+def _shape(model: TaskModel) -> FusionShape:
+    units = model.units
+    return FusionShape(units.predecessors, ((1 << units.count) - 1,) * units.count, units.count)
+
+
+def _possible(model: TaskModel) -> _Possible:
+    return possible_arcs(_shape(model), model.units.may_share)
+
+
+def _tasks_of(model: TaskModel, arcs: Arcs) -> Numbers:
+    """Return what looking at each set costs of the budget."""
+    return LEAST_TASKS + sums_over(arcs.members, np.array(model.units.tasks_count, float)).astype(np.int64)
+
+
 class _Search:
-    def __init__(self, model: TaskModel) -> None:
+    def __init__(self, model: TaskModel, possible: _Possible | None = None) -> None:
         self._model = model
         self._least = LeastCosts(model)
         units = model.units
-        everything = (1 << units.count) - 1
-        self._shape = FusionShape(units.predecessors, (everything,) * units.count, units.count)
-        self._arcs, self._holds_all = possible_arcs(self._shape, units.may_share)
-        # of each set, what looking at it costs of the budget
-        self._tasks_of = LEAST_TASKS + sums_over(self._arcs.members, np.array(units.tasks_count, np.int64))
+        self._shape = _shape(model)
+        self._arcs, self._holds_all = possible or _possible(model)
+        self._tasks_of = _tasks_of(model, self._arcs)
         ends = zip(self._arcs.before.tolist(), self._arcs.after.tolist(), strict=True)
         self._arc_of = {pair: arc for arc, pair in enumerate(ends)}
         self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
         self._place = {down_set: place for place, down_set in enumerate(self._arcs.down_sets)}
         self._known: dict[int, TaskConfiguration] = {}
-        self._level = np.full(len(self._arcs.added), _BOUNDED, dtype=np.int8)
-        self._left = 0  # tasks that may be planned
-
-    @cached_property
-    def _bounds(self) -> tuple[Column, Column]:
-        """Time in ns and bytes of DRAM that each arc takes at least: not needed where the whole is fast enough."""
-        pairs = members_of(self._arcs.down_sets, self._model.units.count), self._arcs.before, self._arcs.after
+        pairs = members_of(self._arcs.down_sets, units.count), self._arcs.before, self._arcs.after
         memory_ns = self._least.memory_ns(*pairs)
         times_ns = self._least.compute_ns(*pairs), memory_ns, self._least.network_ns(*pairs)
-        return self._model.overlap.times_ns(*times_ns), memory_ns * self._model.system.dram_gb_per_s
-
-    @cached_property
-    def _least_ns(self) -> list[float]:
-        return list(self._bounds[0].tolist())
-
-    @cached_property
-    def _time(self) -> Column:
-        """Nanoseconds of each arc by what is known of it."""
-        return self._bounds[0].copy()
-
-    @cached_property
-    def _dram(self) -> Column:
-        """Bytes of each arc by what is known of it."""
-        return self._bounds[1].copy()
-
-    @cached_property
-    def _tie(self) -> float:
-        return TIE * float(self._bounds[0].sum())
+        self._time, self._dram = model.overlap.times_ns(*times_ns), memory_ns * model.system.dram_gb_per_s
+        self._least_ns = self._time.tolist()
+        self._tie = TIE * float(self._time.sum())
+        self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
+        self._left = 0  # tasks that may be planned
 
     def bound_ns(self) -> float:
         arcs = self._shortest(_BOUNDED)
         return np.inf if arcs is None else float(self._time[arcs].sum())
 
-    def run(self) -> FoundChain:
-        everything = int(self._tasks_of.sum())
-        most = REPLAYED_OF_TINY if self._model.dag.tasks_count <= TINY else REPLAYED
-        is_quick = self._model.scheduling == self._model.planning or self._model.scheduling.effort is Effort.QUICK
-        if everything <= most and is_quick:  # lower bounds, replaced by true figures where the shortest path runs
-            return self._replayed(_BOUNDED)
-        if self._model.known is not None and self._whole is not None:
-            bound_ns, whole_ns = self._least.bound_ns(), self._time_ns(self._whole, self._configuration(self._whole))
-            if whole_ns <= bound_ns * NEAR_ENOUGH:
-                return self._found([self._whole], is_optimal=whole_ns <= bound_ns * (1 + TIE))
+    def proved(self) -> FoundChain:
+        """Return the fastest chain of all: lower bounds are replaced by true figures where the shortest path runs."""
+        return self._replayed(_BOUNDED)
+
+    def planned(self, whole: TaskConfiguration | None) -> FoundChain:
+        """Return the fastest chain of some that are planned; of the whole the configuration may be known."""
+        if whole is not None and self._whole is not None:
+            self._known[self._arcs.mask(self._whole)] = whole
             self._replay(self._whole)
         self._plan_some()
         return self._replayed(_PLANNED)
@@ -331,25 +337,18 @@ class _Search:
         """Put in the true figures of the set of an arc, wherever it runs."""
         if self._level[arc] == _REPLAYED:
             return
-        found = self._configuration(arc)
-        for same in np.flatnonzero(self._arcs.added == self._arcs.added[arc]).tolist():
-            self._put(same, found, _REPLAYED)
-
-    def _configuration(self, arc: int) -> TaskConfiguration:
         units = self._arcs.mask(arc)
         if units not in self._known:
             self._known[units] = self._model.configuration(units)
-        return self._known[units]
+        for same in np.flatnonzero(self._arcs.added == self._arcs.added[arc]).tolist():
+            self._put(same, self._known[units], _REPLAYED)
 
     def _put(self, arc: int, found: TaskConfiguration, level: int) -> None:
-        self._time[arc] = self._time_ns(arc, found)
+        before = self._arcs.down_sets[int(self._arcs.before[arc])]
+        fits = self._least.fits_dram(before, self._arcs.mask(arc))
+        self._time[arc] = found.time_ns if fits else np.inf
         self._dram[arc] = found.dram_bytes
         self._level[arc] = level
-
-    def _time_ns(self, arc: int, found: TaskConfiguration) -> float:
-        """Return what a configuration takes in the place of an arc; infinite where DRAM cannot hold what is alive."""
-        before = self._arcs.down_sets[int(self._arcs.before[arc])]
-        return found.time_ns if self._least.fits_dram(before, self._arcs.mask(arc)) else np.inf
 
     def _found(self, arcs: list[int], *, is_optimal: bool) -> FoundChain:
         return tuple(self._known[self._arcs.mask(arc)] for arc in arcs), is_optimal
