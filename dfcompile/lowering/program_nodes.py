@@ -1,7 +1,7 @@
 """Reads the nodes of a program as expansions see them, in topological order."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -40,13 +40,17 @@ def onnx_operators(
     known = set() if constants is None else constants
     known.update((*program.parameters, *(port.array for port in program.inputs if port.is_constant)))
 
+    @cache
+    def declared(name: str) -> Tensor:
+        return declared_tensor(sdfg, name)
+
     def tensor(name: str) -> Tensor:
-        found = declared_tensor(sdfg, name)
+        found = declared(name)
         return Tensor(name, found.shape, found.dtype, program.parameters.get(name), name in known)
 
     for node in in_order(state):
         if isinstance(node, OperatorNode):
-            op = operator_of(state, node, tensor, partial(declared_tensor, sdfg))
+            op = operator_of(state, node, tensor, declared)
             yield op
             if op.inputs and all(operand.is_constant for operand in op.operands()):
                 known.update(result.name for result in op.results())
