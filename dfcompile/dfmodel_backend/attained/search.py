@@ -151,13 +151,30 @@ def fastest_chain(model: TaskModel) -> FoundChain:
         possible = _possible(model)
         if int(_tasks_of(model, possible[0]).sum()) <= most:
             return _Search(model, possible).proved()
-    whole: TaskConfiguration | None = None
-    if model.known is not None and everything and units.may_share(everything):
-        least, whole = LeastCosts(model), model.configuration(everything)
-        bound_ns = least.bound_ns()
-        if whole.time_ns <= bound_ns * NEAR_ENOUGH and least.fits_dram(0, everything):
-            return (whole,), whole.time_ns <= bound_ns * (1 + TIE)
+    whole, least = None, LeastCosts(model)
+    if everything and units.may_share(everything) and least.fits_dram(0, everything):
+        if model.known is not None:
+            whole, bound_ns = model.configuration(everything), least.bound_ns()
+            if whole.time_ns <= bound_ns * NEAR_ENOUGH:
+                return (whole,), whole.time_ns <= bound_ns * (1 + TIE)
+        if model.dag.tasks_count > PLANNED and _waits_for_tasks(least, everything, whole):
+            return (whole or model.configuration(everything),), False
     return _Search(model, possible).planned(whole)
+
+
+def _waits_for_tasks(least: LeastCosts, everything: int, whole: TaskConfiguration | None) -> bool:
+    """Return whether all units as one configuration take no longer for their DRAM traffic, as it is planned.
+
+    More configurations move no less data and keep the cores no busier, but for what the scheduler makes of them.
+    """
+    model = least.model
+    if whole is None:
+        members = members_of((0, everything), model.units.count)
+        memory_ns = float(least.memory_ns(members, np.array([0]), np.array([1]))[0])
+    else:
+        memory_ns = whole.memory_ns
+    found = model.planned(everything, 0.0)
+    return found.time_ns <= model.overlap.time_ns(found.compute_ns, memory_ns, found.network_ns) * (1 + TIE)
 
 
 def chain_bound_ns(model: TaskModel) -> float:
@@ -224,20 +241,12 @@ class _Search:
         return self._replayed(_PLANNED)
 
     def _plan_some(self) -> None:
-        """Plan the whole graph, kernels alone, neighbours of the best chain together, and what has the least bounds.
-
-        More configurations move no less data and keep the cores no busier, but for what the scheduler makes of them: of
-        a large graph that compute bounds as a whole, no more is planned.
-        """
+        """Plan the whole graph, kernels alone, neighbours of the best chain together, and what has the least bounds."""
         alone = self._arcs_of(1 << unit for unit in range(self._model.units.count))
         tasks = self._model.dag.tasks_count
         self._left = max(PLANNED, PLANNED_TIMES * tasks)
         if self._whole is not None:
-            least_dram_ns = self._dram[self._whole] / self._model.system.dram_gb_per_s
-            found = self._plan(self._whole)
-            least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
-            if tasks > PLANNED and found.time_ns <= least_ns * (1 + TIE):  # it takes no longer for its DRAM traffic
-                return
+            self._plan(self._whole)
         for arc in counted(alone):
             self._plan(arc)
         if tasks > MANY:
