@@ -60,6 +60,8 @@ def members_of(sets: tuple[int, ...], kernels: int) -> Members:
 def sums_over(members: Members, of_kernels: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
     """Return the sum over the kernels of each set of what each kernel has; ``[kernel]`` or ``[kernel, figure]``."""
     found = np.zeros((len(members), *of_kernels.shape[1:]), of_kernels.dtype)
+    if not of_kernels.any():  # as exchanges of one chip
+        return found
     rows = max(1, CELLS // max(1, members.shape[1]))
     for start in range(0, len(members), rows):
         found[start : start + rows] = members[start : start + rows].astype(of_kernels.dtype) @ of_kernels

@@ -129,8 +129,10 @@ class Expansion(Struct, frozen=True):
         Raises:
             PluginError: the condition of a third party raised.
         """
+        if self.condition is None:
+            return False
         with faults_of("condition of expansion", self.origin):
-            return self.condition is not None and bool(self.condition(op))
+            return bool(self.condition(op))
 
 
 def expansion(

@@ -1,11 +1,14 @@
 """Reads the nodes of a program as expansions see them, in topological order."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dfcompile.errors import OperatorFieldError, UserError
+import numpy as np
+
+from dfcompile.canonical_dag.analysis import lowest_order
+from dfcompile.errors import InternalError, OperatorFieldError, UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering.expansion import ExpansionTable
 from dfcompile.lowering.nests.program import View
@@ -40,13 +43,17 @@ def onnx_operators(
     known = set() if constants is None else constants
     known.update((*program.parameters, *(port.array for port in program.inputs if port.is_constant)))
 
+    @cache
+    def declared(name: str) -> Tensor:
+        return declared_tensor(sdfg, name)
+
     def tensor(name: str) -> Tensor:
-        found = declared_tensor(sdfg, name)
+        found = declared(name)
         return Tensor(name, found.shape, found.dtype, program.parameters.get(name), name in known)
 
     for node in in_order(state):
         if isinstance(node, OperatorNode):
-            op = operator_of(state, node, tensor, partial(declared_tensor, sdfg))
+            op = operator_of(state, node, tensor, declared)
             yield op
             if op.inputs and all(operand.is_constant for operand in op.operands()):
                 known.update(result.name for result in op.results())
@@ -82,12 +89,18 @@ def canonical_nodes(
 
 
 def in_order(state: "SDFGState") -> "Iterator[nodes.Node]":
-    """Return the nodes of a state in topological order, of independent ones the one first that was added first."""
-    import networkx as nx  # with DaCe, half a second
+    """Yield the nodes of a state in topological order, of independent ones the one first that was added first.
 
-    position = {node: number for number, node in enumerate(state.nodes())}
-    ordered: Iterator[nodes.Node] = nx.lexicographical_topological_sort(state.nx, key=position.__getitem__)
-    return ordered
+    Raises:
+        InternalError: some wait for one another.
+    """
+    known = state.nodes()
+    position = {node: number for number, node in enumerate(known)}
+    ends = [(position[edge.src], position[edge.dst]) for edge in state.edges()]
+    order = lowest_order(len(known), *np.array(ends, np.int64).reshape(-1, 2).T)
+    if len(order) < len(known):
+        raise InternalError(f"state {state.label!r}: a cycle against a topological order of its nodes")
+    yield from (known[number] for number in order.tolist())
 
 
 def operator_nodes(program: Program) -> "tuple[OperatorNode, ...]":

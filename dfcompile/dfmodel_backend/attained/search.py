@@ -129,6 +129,7 @@ REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
 # Configurations in order of execution, and whether it is proved that their chain is as fast as any.
 FoundChain: TypeAlias = tuple[tuple[TaskConfiguration, ...], bool]
+_Possible: TypeAlias = tuple[Arcs, bool]  # as `possible_arcs` gives them
 
 
 def fastest_chain(model: TaskModel) -> FoundChain:
@@ -140,7 +141,40 @@ def fastest_chain(model: TaskModel) -> FoundChain:
     Raises:
         InfeasibleError: DRAM does not hold what must be alive at once.
     """
-    return _Search(model).run()
+    units = model.units
+    everything = (1 << units.count) - 1
+    is_quick = model.scheduling == model.planning or model.scheduling.effort is Effort.QUICK
+    most = REPLAYED_OF_TINY if model.dag.tasks_count <= TINY else REPLAYED
+    possible: _Possible | None = None
+    # Each unit alone is looked at: of many it is known without the other sets that they are too many.
+    if is_quick and LEAST_TASKS * units.count + model.dag.tasks_count <= most:
+        possible = _possible(model)
+        if int(_tasks_of(model, possible[0]).sum()) <= most:
+            return _Search(model, possible).proved()
+    whole, least = None, LeastCosts(model)
+    if everything and units.may_share(everything) and least.fits_dram(0, everything):
+        if model.known is not None:
+            whole, bound_ns = model.configuration(everything), least.bound_ns()
+            if whole.time_ns <= bound_ns * NEAR_ENOUGH:
+                return (whole,), whole.time_ns <= bound_ns * (1 + TIE)
+        if model.dag.tasks_count > PLANNED and _waits_for_tasks(least, everything, whole):
+            return (whole or model.configuration(everything),), False
+    return _Search(model, possible).planned(whole)
+
+
+def _waits_for_tasks(least: LeastCosts, everything: int, whole: TaskConfiguration | None) -> bool:
+    """Return whether all units as one configuration take no longer for their DRAM traffic, as it is planned.
+
+    More configurations move no less data and keep the cores no busier, but for what the scheduler makes of them.
+    """
+    model = least.model
+    if whole is None:
+        members = members_of((0, everything), model.units.count)
+        memory_ns = float(least.memory_ns(members, np.array([0]), np.array([1]))[0])
+    else:
+        memory_ns = whole.memory_ns
+    found = model.planned(everything, 0.0)
+    return found.time_ns <= model.overlap.time_ns(found.compute_ns, memory_ns, found.network_ns) * (1 + TIE)
 
 
 def chain_bound_ns(model: TaskModel) -> float:
@@ -154,16 +188,28 @@ _PLANNED = 1
 _REPLAYED = 2
 
 
+def _shape(model: TaskModel) -> FusionShape:
+    units = model.units
+    return FusionShape(units.predecessors, ((1 << units.count) - 1,) * units.count, units.count)
+
+
+def _possible(model: TaskModel) -> _Possible:
+    return possible_arcs(_shape(model), model.units.may_share)
+
+
+def _tasks_of(model: TaskModel, arcs: Arcs) -> Numbers:
+    """Return what looking at each set costs of the budget."""
+    return LEAST_TASKS + sums_over(arcs.members, np.array(model.units.tasks_count, float)).astype(np.int64)
+
+
 class _Search:
-    def __init__(self, model: TaskModel) -> None:
+    def __init__(self, model: TaskModel, possible: _Possible | None = None) -> None:
         self._model = model
         self._least = LeastCosts(model)
         units = model.units
-        everything = (1 << units.count) - 1
-        self._shape = FusionShape(units.predecessors, (everything,) * units.count, units.count)
-        self._arcs, self._holds_all = possible_arcs(self._shape, units.may_share)
-        # of each set, what looking at it costs of the budget
-        self._tasks_of = LEAST_TASKS + sums_over(self._arcs.members, np.array(units.tasks_count, np.int64))
+        self._shape = _shape(model)
+        self._arcs, self._holds_all = possible or _possible(model)
+        self._tasks_of = _tasks_of(model, self._arcs)
         ends = zip(self._arcs.before.tolist(), self._arcs.after.tolist(), strict=True)
         self._arc_of = {pair: arc for arc, pair in enumerate(ends)}
         self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
@@ -182,35 +228,25 @@ class _Search:
         arcs = self._shortest(_BOUNDED)
         return np.inf if arcs is None else float(self._time[arcs].sum())
 
-    def run(self) -> FoundChain:
-        everything = int(self._tasks_of.sum())
-        most = REPLAYED_OF_TINY if self._model.dag.tasks_count <= TINY else REPLAYED
-        is_quick = self._model.scheduling == self._model.planning or self._model.scheduling.effort is Effort.QUICK
-        if everything <= most and is_quick:  # lower bounds, replaced by true figures where the shortest path runs
-            return self._replayed(_BOUNDED)
-        if self._model.known is not None and self._whole is not None:
+    def proved(self) -> FoundChain:
+        """Return the fastest chain of all: lower bounds are replaced by true figures where the shortest path runs."""
+        return self._replayed(_BOUNDED)
+
+    def planned(self, whole: TaskConfiguration | None) -> FoundChain:
+        """Return the fastest chain of some that are planned; of the whole the configuration may be known."""
+        if whole is not None and self._whole is not None:
+            self._known[self._arcs.mask(self._whole)] = whole
             self._replay(self._whole)
-            bound_ns, whole_ns = self._least.bound_ns(), float(self._time[self._whole])
-            if whole_ns <= bound_ns * NEAR_ENOUGH:
-                return self._found([self._whole], is_optimal=whole_ns <= bound_ns * (1 + TIE))
         self._plan_some()
         return self._replayed(_PLANNED)
 
     def _plan_some(self) -> None:
-        """Plan the whole graph, kernels alone, neighbours of the best chain together, and what has the least bounds.
-
-        More configurations move no less data and keep the cores no busier, but for what the scheduler makes of them: of
-        a large graph that compute bounds as a whole, no more is planned.
-        """
+        """Plan the whole graph, kernels alone, neighbours of the best chain together, and what has the least bounds."""
         alone = self._arcs_of(1 << unit for unit in range(self._model.units.count))
         tasks = self._model.dag.tasks_count
         self._left = max(PLANNED, PLANNED_TIMES * tasks)
         if self._whole is not None:
-            least_dram_ns = self._dram[self._whole] / self._model.system.dram_gb_per_s
-            found = self._plan(self._whole)
-            least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
-            if tasks > PLANNED and found.time_ns <= least_ns * (1 + TIE):  # it takes no longer for its DRAM traffic
-                return
+            self._plan(self._whole)
         for arc in counted(alone):
             self._plan(arc)
         if tasks > MANY:
@@ -311,7 +347,8 @@ class _Search:
         if self._level[arc] == _REPLAYED:
             return
         units = self._arcs.mask(arc)
-        self._known[units] = self._model.configuration(units)
+        if units not in self._known:
+            self._known[units] = self._model.configuration(units)
         for same in np.flatnonzero(self._arcs.added == self._arcs.added[arc]).tolist():
             self._put(same, self._known[units], _REPLAYED)
 

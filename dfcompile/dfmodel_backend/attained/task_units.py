@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
+from dfcompile.canonical_dag.analysis import lowest_order
 from dfcompile.canonical_dag.dag import Int64, Scope
 from dfcompile.canonical_dag.part import DagPart, part_of
 from dfcompile.dfmodel_backend.columns import members_of
@@ -107,6 +108,9 @@ def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int
 
 def _topological(count: int, follows: list[tuple[int, int]]) -> list[tuple[int, ...]]:
     """Return the groups in topological order, ties as given; those on a cycle together."""
+    ordered = lowest_order(count, *np.array(follows, np.int64).reshape(-1, 2).T)
+    if len(ordered) == count:  # there is no cycle
+        return [(place,) for place in ordered.tolist()]
     import networkx as nx  # takes a tenth of a second
 
     graph: nx.DiGraph[int] = nx.DiGraph()

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, TensorRole
-from dfcompile.canonical_dag.dag import NO_MEMBER, UNORDERED, Bool, Int64
+from dfcompile.canonical_dag.dag import NO_MEMBER, UNORDERED, Bool, Int32, Int64
 from dfcompile.dfmodel_backend.attained.holding import KEPT, SHARED
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE, NOT_HELD, Place, StoreUse
@@ -140,27 +140,29 @@ class _Configuration:
         self._found = mapping.configurations[place]
         self._dag, self._schedule = dag, mapping.schedule
         residency = self._found.residency
-        self._fetch = dict(zip(residency.edge.tolist(), residency.fetch.tolist(), strict=True))
-        self._way = residency.way.tolist()
-        self._used: dict[int, int] = {}  # fetch and the store that it is of
-        self._changes: list[tuple[int, int]] = []  # cycle and bytes, of what SRAM holds
+        self._fetch = np.full(len(dag.edge_source), NOT_HELD)  # of each edge
+        self._fetch[residency.edge] = residency.fetch
+        self._cycles: list[Int64] = []  # when what SRAM holds changes
+        self._changes: list[Int64] = []  # by how many bytes
 
     def check(self, touches: Mapping[str, Sequence[Touch]], capacity: float) -> None:
         """Check what the configuration touches, by name, on a chip of so many bytes of SRAM."""
-        dag, machine = self._dag, self._mapping.machine_dag
+        dag, machine, schedule = self._dag, self._mapping.machine_dag, self._schedule
         tasks = self._found.part.node[self._found.part.dag.is_computational]
-        for edge in np.flatnonzero(self._schedule.streamed & np.isin(dag.edge_source, tasks)).tolist():
-            source, target = int(dag.edge_source[edge]), int(dag.edge_target[edge])
-            width = -(-int(dag.edge_volume[edge]) // int(machine.edge_volume[edge]))
-            size = int(self._schedule.fifo_capacity[edge]) * width * int(dag.edge_element_bytes[edge])
-            begin = int(self._schedule.start[source])
-            self._put(begin, max(int(self._schedule.last_out[target]), begin), size)
+        edges = np.flatnonzero(schedule.streamed & np.isin(dag.edge_source, tasks))
+        begin = schedule.start[dag.edge_source[edges]]
+        width = -(-dag.edge_volume[edges] // machine.edge_volume[edges])
+        size = dag.edge_element_bytes[edges] * schedule.fifo_capacity[edges] * width
+        self._put(begin, np.maximum(schedule.last_out[dag.edge_target[edges]], begin), size)
         require(f"{self._where}: bytes of FIFOs", self._found.fifo_bytes, self._peak())
         said = {store.name: store for store in self._found.stores}
+        moved = self._moved([touch for own in touches.values() for touch in own])
+        first = 0
         for name, own in touches.items():
             if name not in said:
                 raise VerificationError(f"{self._where}: nothing is said of {name!r}")
-            self._check_store(said.pop(name), own)
+            self._check_store(said.pop(name), own, moved[first : first + len(own)])
+            first += len(own)
         for name in said:
             raise VerificationError(f"{self._where}: does not touch {name!r}")
         peak = self._peak()
@@ -168,91 +170,111 @@ class _Configuration:
         if peak > capacity:
             raise VerificationError(f"{self._where}: found {peak} bytes of SRAM against {capacity:.0f}")
 
-    def _check_store(self, store: StoreUse, touches: Sequence[Touch]) -> None:
+    def _check_store(self, store: StoreUse, touches: Sequence[Touch], moved: Int64) -> None:
         where = f"{self._where}, {store.name!r}"
         columns = zip(*((touch.written, touch.read, touch.fetched, touch.leaves) for touch in touches), strict=True)
         written, read, fetched, leaves = map(sum, columns)
         said = store.written, store.read, store.fetched, store.leaves
         require(f"{where}: bytes written, read, fetched; leaves", said, (written, read, fetched, leaves > 0))
-        dram_read, dram_write, apart, held = map(sum, zip(*map(self._moved, touches), strict=True))
+        dram_read, dram_write, apart, held = moved.sum(axis=0).tolist()
         require(f"{where}: bytes of DRAM", (store.dram_read_bytes, store.dram_write_bytes), (dram_read, dram_write))
         require(f"{where}: place", store.place, Place.CHIP if not apart else Place.PARTS if held else Place.DRAM)
 
-    def _put(self, begin: int, end: int, size: int) -> None:
-        self._changes += ((begin, size), (end, -size))
+    def _put(self, begin: Int64, end: Int64, size: Int64) -> None:
+        self._cycles += (begin, end)
+        self._changes += (size, -size)
 
     def _peak(self) -> int:
-        most = held = 0
-        for _, change in sorted(self._changes):  # room is made before it is taken
-            held += change
-            most = max(most, held)
-        return most
+        cycles, changes = (np.concatenate(columns) for columns in (self._cycles, self._changes))
+        held = np.cumsum(changes[np.lexsort((changes, cycles))])  # room is made before it is taken
+        return int(held.max(initial=0))
 
-    def _moved(self, touch: Touch) -> tuple[int, int, int, int]:
-        """Return the bytes of DRAM that are read and written, whether the store is in parts, and fetches of it."""
-        edges = (*touch.reads.tolist(), *touch.writes.tolist())
-        flags = {self._fetch.get(edge, NOT_HELD) == HELD_WHOLE for edge in edges}
-        if len(flags) > 1:
-            raise VerificationError(f"{self._where}: {touch.name!r} is held whole and not whole")
-        if flags == {True}:
-            nodes = np.concatenate([self._dag.edge_target[touch.reads], self._dag.edge_source[touch.writes]])
-            begin, end = int(self._schedule.start[nodes].min()), int(self._schedule.last_out[nodes].max())
-            self._put(begin, end, min(touch.written + touch.fetched, touch.whole))
-            return touch.fetched, touch.written if touch.leaves else 0, 0, 1
-        dram_read, held = self._fetched(touch)
-        return dram_read, touch.written, 1, held
+    def _moved(self, touches: Sequence[Touch]) -> Int64:
+        """Return of each touch what `_check_store` sums.
 
-    def _fetched(self, touch: Touch) -> tuple[int, int]:
-        """Return the bytes that are read from DRAM, and how many fetches there are."""
-        moved = 0
-        fetches: dict[int, list[int]] = {}
-        for edge in touch.reads.tolist():
-            number = self._fetch.get(edge, NOT_HELD)
-            if number == NOT_HELD:
-                moved += self._size(edge)
-            else:
-                fetches.setdefault(number, []).append(edge)
-        for number, edges in fetches.items():
-            if self._used.setdefault(number, touch.store) != touch.store:
-                raise VerificationError(f"{self._where}: fetch {number} is of two stores")
-            moved += self._fetch_of(touch, np.array(edges), self._way[number])
-        return moved, len(fetches)
+        These are the bytes of DRAM that are read and written, whether the store is in parts, and fetches of it.
+        """
+        dag, schedule, count = self._dag, self._schedule, len(touches)
+        number = np.arange(count)
+        reads = np.concatenate([touch.reads for touch in touches] or [np.zeros(0, np.int64)])
+        writes = np.concatenate([touch.writes for touch in touches] or [np.zeros(0, np.int64)])
+        of_read = np.repeat(number, [len(touch.reads) for touch in touches])
+        of_write = np.repeat(number, [len(touch.writes) for touch in touches])
+        edges, touch_of = np.concatenate([reads, writes]), np.concatenate([of_read, of_write])
+        is_held = self._fetch[edges] == HELD_WHOLE
+        is_whole, is_parted = (np.bincount(touch_of, which, count) > 0 for which in (is_held, ~is_held))
+        for wrong in np.flatnonzero(is_whole & is_parted).tolist():
+            raise VerificationError(f"{self._where}: {touches[wrong].name!r} is held whole and not whole")
+        node = np.concatenate([dag.edge_target[reads], dag.edge_source[writes]])
+        begin, end = np.full(count, schedule.makespan_cycles), np.zeros(count, np.int64)
+        np.minimum.at(begin, touch_of, schedule.start[node])
+        np.maximum.at(end, touch_of, schedule.last_out[node])
+        columns = [(touch.written, touch.fetched, touch.leaves, touch.whole) for touch in touches]
+        written, fetched, leaves, whole = np.array(columns, np.int64).reshape(-1, 4).T
+        self._put(begin[is_whole], end[is_whole], np.minimum(written + fetched, whole)[is_whole])
+        parted = is_parted[of_read]
+        dram_read, fetches = self._fetched(reads[parted], of_read[parted], touches)
+        dram_read = np.where(is_whole, fetched, dram_read)
+        return np.stack([dram_read, written * (leaves | is_parted), is_parted, is_whole | fetches], axis=1)
 
-    def _size(self, edge: int) -> int:
-        return int(self._dag.edge_volume[edge]) * int(self._dag.edge_element_bytes[edge])
+    def _fetched(self, edges: Int64, touch_of: Int64, touches: Sequence[Touch]) -> tuple[Int64, Int64]:
+        """Put what fetches hold into SRAM; return the bytes that each touch reads from DRAM, and its fetches.
 
-    def _fetch_of(self, touch: Touch, edges: Int64, way: int) -> int:
-        """Put what a fetch holds into SRAM; return what it reads from DRAM."""
-        dag, schedule = self._dag, self._schedule
-        where = f"{self._where}, {touch.name!r}"
-        one = int(edges[0])
-        distinct = int(dag.edge_distinct[one]) * int(dag.edge_element_bytes[one])
-        sizes = dag.edge_distinct[edges] * dag.edge_element_bytes[edges]
-        all_of_it = not dag.is_buffer[touch.store] or bool((sizes == touch.whole).all())
+        Args:
+            edges: that tasks read over, of stores that are not held whole.
+            touch_of: number of the touch of each.
+            touches: all of them.
+        """
+        dag, schedule, machine = self._dag, self._schedule, self._mapping.machine_dag
+        moved, fetches = np.zeros((2, len(touches)), np.int64)
+        sizes = dag.edge_volume * dag.edge_element_bytes
+        is_alone = self._fetch[edges] == NOT_HELD
+        np.add.at(moved, touch_of[is_alone], sizes[edges[is_alone]])
+        edges, touch_of = edges[~is_alone], touch_of[~is_alone]
+        by_fetch = np.argsort(self._fetch[edges], kind="stable")
+        edges, touch_of = edges[by_fetch], touch_of[by_fetch]
+        numbers, first, counts = np.unique(self._fetch[edges], return_index=True, return_counts=True)
+        if not len(numbers):
+            return moved, fetches
+        one, touch, is_shared = edges[first], touch_of[first], counts > 1
+        way = self._found.residency.way[numbers]
+
+        def is_one(column: Int32 | Int64) -> Bool:
+            """Return which fetches have one value of a column over their edges."""
+            return np.logical_and.reduceat(column == np.repeat(column[first], counts), first)
+
+        for wrong in np.flatnonzero(~is_one(touch_of)).tolist():
+            raise VerificationError(f"{self._where}: fetch {numbers[wrong]} is of two stores")
+        whole = np.array([one.whole for one in touches], np.int64)
+        in_memory = dag.is_buffer[np.array([one.store for one in touches], np.int64)]
+        distinct = (dag.edge_distinct * dag.edge_element_bytes)[edges]
+        all_of_it = ~in_memory[touch] | np.logical_and.reduceat(distinct == whole[touch_of], first)
         columns = (dag.edge_order, dag.edge_volume, dag.edge_distinct, dag.edge_first)
-        alike = all(len(set(column[edges].tolist())) == 1 for column in columns)
-        is_known = dag.orders[int(dag.edge_order[one])] != UNORDERED
-        same = alike and is_known and int(dag.edge_first[one]) >= 0
-        if len(edges) > 1 and not (all_of_it or same):
+        alike = np.logical_and.reduce([is_one(column[edges]) for column in columns])
+        alike &= np.array([order != UNORDERED for order in dag.orders], np.bool_)[dag.edge_order[one]]
+        is_same = all_of_it | alike & (dag.edge_first[one] >= 0)
+        readers = dag.edge_target[edges]
+        streams_alike = alike & is_one(dag.node_scope[readers]) | (way == KEPT)
+        for wrong in np.flatnonzero(is_shared & ~(is_same & streams_alike)).tolist():
+            where = f"{self._where}, {touches[touch[wrong]].name!r}"
+            if is_same[wrong]:
+                raise VerificationError(f"{where}: a stream is shared by tasks that do not read alike")
             raise VerificationError(
                 f"{where}: a fetch is read by tasks of which it is not known that they read the same"
             )
-        readers = dag.edge_target[edges]
-        begin, end = int(schedule.start[readers].min()), int(schedule.last_out[readers].max())
-        if way == KEPT:
-            self._put(begin, end, distinct)
-            return distinct
-        if len(edges) > 1 and not (alike and is_known and len(set(dag.node_scope[readers].tolist())) == 1):
-            raise VerificationError(f"{where}: a stream is shared by tasks that do not read alike")
-        machine = self._mapping.machine_dag
-        word = -(-int(dag.edge_volume[one]) // int(machine.edge_volume[one])) * int(dag.edge_element_bytes[one])
-        ahead = end - begin - int(machine.work[readers].min()) + 1
-        window = ahead * word if len(edges) > 1 else 0
-        if way == SHARED:
-            self._put(begin, end, window)
-            return self._size(one)
-        self._put(begin, end, min(window + self._needed_again(one, distinct), distinct))
-        return distinct
+        begin = np.minimum.reduceat(schedule.start[readers], first)
+        end = np.maximum.reduceat(schedule.last_out[readers], first)
+        word = -(-dag.edge_volume[one] // machine.edge_volume[one]) * dag.edge_element_bytes[one]
+        ahead = end - begin - np.minimum.reduceat(machine.work[readers], first) + 1
+        window, once = np.where(is_shared, ahead * word, 0), distinct[first]
+        again = np.zeros_like(once)
+        for place in np.flatnonzero((way != KEPT) & (way != SHARED)).tolist():
+            again[place] = self._needed_again(int(one[place]), int(once[place]))
+        held = np.where(way == SHARED, window, np.minimum(window + again, once))
+        self._put(begin, end, np.where(way == KEPT, once, held))
+        np.add.at(moved, touch, np.where(way == SHARED, sizes[one], once))
+        np.add.at(fetches, touch, 1)
+        return moved, fetches
 
     def _needed_again(self, edge: int, distinct: int) -> int:
         """Return the bytes that a task has to keep of what it reads: all, or those that an inner loop walks again."""

@@ -93,11 +93,12 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
     before: Members = np.logical_or.accumulate(members) & ~members
     live = model.waiting_bytes(before, members) + model.always_bytes
     tiles, sram = _fewest_tiles(model, members, weight_tiles)
+    core_splits = _core_splits(model, members)
     return tuple(
         Configuration(
             *steps.times_ns(number),
             kernels=tuple(model.works[kernel].name for kernel in np.flatnonzero(row)),
-            core_splits=_core_splits(model, row),
+            core_splits=core_splits[number],
             dram_read_bytes=int(read[number] + held[number]),
             dram_write_bytes=int(written[number]),
             dram_live_bytes=int(live[number]),
@@ -119,13 +120,15 @@ def _fewest_tiles(model: GraphModel, members: Members, weight_tiles: Numbers) ->
     return tiles, sram
 
 
-def _core_splits(model: GraphModel, row: Members) -> tuple[CoreSplit, ...]:
-    """Return the cores of each kernel of a set: the fewest with which none is slower than the slowest must be."""
+def _core_splits(model: GraphModel, members: Members) -> list[tuple[CoreSplit, ...]]:
+    """Return the cores of each kernel of each set: the fewest with which none is slower than the slowest must be."""
     if model.rules.utilization:
-        return ()
-    (cycles,) = model.cycles(row[None, :]).tolist()
-    tables = [model.tables[kernel] for kernel in np.flatnonzero(row)]
-    return tuple(table.splits[bisect_right(table.cycles, cycles) - 1] for table in tables)
+        return [()] * len(members)
+    found = []
+    for row, cycles in zip(members, model.cycles(members).tolist(), strict=True):
+        tables = [model.tables[kernel] for kernel in np.flatnonzero(row)]
+        found.append(tuple(table.splits[bisect_right(table.cycles, cycles) - 1] for table in tables))
+    return found
 
 
 def total_figures(

@@ -37,7 +37,7 @@ class GraphProblem(FusionProblem, frozen=True):
         lattice = self.shape.lattice(self.options.max_down_sets)
         if lattice is None:
             return None
-        return pair_arcs(self.model, tuple(lattice), self.shape.most_kernels, self.options.max_arcs)
+        return pair_arcs(self.model, tuple(lattice), self.shape.most_kernels, self.options.max_arcs, self.alone)
 
     def listed(self) -> PairArcs | None:
         """Return all possible configurations, or None if they are too many."""
@@ -46,10 +46,10 @@ class GraphProblem(FusionProblem, frozen=True):
     def listed_along_orders(self) -> PairArcs:
         """Return the configurations along a few topological orders, shorter ones where those are too many."""
         lattice, most, budget = tuple(self.shape.intervals()), self.shape.most_kernels, self.options.max_arcs
-        arcs = pair_arcs(self.model, lattice, most, budget)
+        arcs = pair_arcs(self.model, lattice, most, budget, self.alone)
         while arcs is None:
             most = max(1, min(most, len(self.model.works)) // 2)
-            arcs = pair_arcs(self.model, lattice, most, budget if most > 1 else len(lattice) ** 2)
+            arcs = pair_arcs(self.model, lattice, most, budget if most > 1 else len(lattice) ** 2, self.alone)
         return arcs
 
     def costs_of(self, arcs: PathArcs) -> PathCosts:

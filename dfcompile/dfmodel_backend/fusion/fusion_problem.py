@@ -135,10 +135,15 @@ class FusionProblem(Struct, frozen=True, dict=True):
         return PathCosts(*arc_figures(self.model, arcs), self.tie_ns)
 
     @cached_property
+    def alone(self) -> tuple[Column, Column]:
+        """Time and DRAM bytes of each kernel alone."""
+        return set_figures(self.model, np.eye(self._count, dtype=bool))
+
+    @cached_property
     def tie_ns(self) -> float:
         """Times that differ by no more are the same."""
-        alone = set_times(self.model, np.eye(self._count, dtype=bool))
-        return TIE * float(alone[np.isfinite(alone)].sum())
+        times, _ = self.alone
+        return TIE * float(times[np.isfinite(times)].sum())
 
     def rank(self, chain: Chain) -> Rank:
         """Return what tells a chain from others that are as fast: time in ns, DRAM bytes, configurations."""

@@ -10,7 +10,6 @@ from dfcompile.dfmodel_backend.columns import CELLS, Column, Members, Numbers, m
 from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import PairBytes
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
-from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 from dfcompile.dfmodel_backend.kernel_sets import PathArcs
 
 PAIRS = 500_000  # of down-sets at a time
@@ -40,7 +39,9 @@ class _Block(Struct, frozen=True, eq=False):
     after: npt.NDArray[np.int32]
 
 
-def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: int) -> PairArcs | None:
+def pair_arcs(
+    model: GraphModel, down_sets: tuple[int, ...], most: int, budget: int, alone: tuple[Column, Column]
+) -> PairArcs | None:
     """Return all possible configurations between down-sets, or None if there are more pairs than the budget.
 
     Args:
@@ -48,6 +49,7 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
         down_sets: smaller ones first.
         most: kernels of a configuration.
         budget: pairs of which one holds the other.
+        alone: time and DRAM bytes of each kernel alone: only then weights may come in several tiles.
     """
     pairs = _ordered(down_sets, len(model.works), most, budget)
     if pairs is None:
@@ -62,13 +64,12 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
     network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
     compute_ns = _compute_ns(model, members, before, after)
     time_ns = model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
-    # Kernels alone: only they may have their weights in several tiles.
-    times, moved = set_figures(model, np.eye(len(model.works), dtype=bool))
+    times, moved = alone
     sizes = members.sum(axis=1)
-    alone = np.flatnonzero(sizes[after] - sizes[before] == 1)
+    single = np.flatnonzero(sizes[after] - sizes[before] == 1)
     at_a_time = max(1, min(PAIRS, CELLS // max(1, members.shape[1])))
-    for start in range(0, len(alone), at_a_time):
-        part = alone[start : start + at_a_time]
+    for start in range(0, len(single), at_a_time):
+        part = single[start : start + at_a_time]
         kernels = np.argmax(members[after[part]] & ~members[before[part]], axis=1)
         time_ns[part], dram_bytes[part] = times[kernels], moved[kernels]
     possible = np.isfinite(time_ns)

@@ -184,13 +184,13 @@ class SetModel(ABC):
             return reads * self.flows.crossing(members)
         return np.add(*self.streams(members, weight_tiles))
 
-    def exchange(self, inside: Column, tiles: Column) -> tuple[Column, Column]:  # noqa: ARG002
+    def exchange(self, members: Members, tiles: Column) -> tuple[Column, Column]:  # noqa: ARG002
         """Return time and bytes of each set's exchange with other chips; kernels are added one by one."""
         parts = self.network_parts()[0]
         exchanging = np.flatnonzero(parts)
         if not len(exchanging):
-            return np.zeros(len(inside)), np.zeros(len(inside))
-        return np.cumsum(inside[:, exchanging] * parts[exchanging], axis=1)[:, -1], np.zeros(len(inside))
+            return np.zeros(len(members)), np.zeros(len(members))
+        return np.cumsum(members[:, exchanging] * parts[exchanging], axis=1)[:, -1], np.zeros(len(members))
 
     def network_parts(self) -> tuple[Column, ...]:
         """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others.
@@ -228,7 +228,7 @@ class SetModel(ABC):
         compute = self.tile_compute_ns(members, weight_tiles) if compute is None else compute
         compute_ns = tiles * compute
         memory_ns = dram_bytes / self.machine.dram_gb_per_s
-        network_ns, network_bytes = self.exchange(members.astype(float), tiles)
+        network_ns, network_bytes = self.exchange(members, tiles)
         time_ns = runs * self.rules.overlap.times_ns(
             compute_ns * ("C" in self.rules.counted),
             memory_ns * ("M" in self.rules.counted),

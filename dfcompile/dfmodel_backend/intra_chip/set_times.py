@@ -67,11 +67,12 @@ def fewest_weight_tiles(model: SetModel, members: Members) -> Numbers:
     is the tiles with which the kernel is fastest.
     """
     tiles = np.ones(len(members), np.int64)
+    is_alone = members.sum(axis=1) == 1
     if model.pmu is not None:
         tiles[model.pmu.least_pmus(members) > model.pmu.pmus] = 0
     elif model.sram_capacity:
-        tiles[model.sram_bytes(members) > model.sram_capacity] = 0
-    for row in np.flatnonzero(members.sum(axis=1) == 1):
+        tiles[~is_alone] = model.sram_bytes(members[~is_alone]) <= model.sram_capacity
+    for row in np.flatnonzero(is_alone):
         tiles[row] = tiles_alone(model, int(np.argmax(members[row]))) or 0
     return tiles
 

@@ -245,8 +245,9 @@ class DesignModel(SetModel):
         more = np.maximum(members.sum(axis=1) - 1, 0)
         return reads + more, writes + more
 
-    def exchange(self, inside: Column, tiles: Column) -> tuple[Column, Column]:
+    def exchange(self, members: Members, tiles: Column) -> tuple[Column, Column]:
         """Return time and bytes of each set's exchange with other chips."""
+        inside = members.astype(float)
         times = [inside @ part.per_tile * tiles + inside @ part.once for part in self._exchange_ns]
         of_tile, once = self._exchanged_bytes
         longest: Column = np.maximum.reduce(times)

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -251,7 +252,8 @@ def test_columns_have_the_figures_of_each_set(
         if figures is not None
     }
 
-    arcs = pair_arcs(model, down_sets, model.shape.most_kernels, 10**6)
+    alone = set_figures(model, np.eye(len(model.works), dtype=bool))
+    arcs = pair_arcs(model, down_sets, model.shape.most_kernels, 10**6, alone)
 
     assert arcs is not None
     pairs = zip(arcs.before.tolist(), arcs.after.tolist(), strict=True)

@@ -5,6 +5,7 @@ import math
 import tracemalloc
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,9 @@ from tests.unit.dfmodel_backend.graphs import elementwise, graphs, machine, mach
 def listed(model: GraphModel) -> PairArcs:
     lattice = model.shape.lattice(3000)
     assert lattice is not None
-    arcs = pair_arcs(model, tuple(lattice), model.shape.most_kernels, 10**6)
+    arcs = pair_arcs(
+        model, tuple(lattice), model.shape.most_kernels, 10**6, set_figures(model, np.eye(len(model.works), dtype=bool))
+    )
     assert arcs is not None
     return arcs
 
