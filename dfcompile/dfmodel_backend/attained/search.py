@@ -153,7 +153,7 @@ def fastest_chain(model: TaskModel) -> FoundChain:
             return _Search(model, possible).proved()
     whole, least = None, LeastCosts(model)
     if everything and units.may_share(everything) and least.fits_dram(0, everything):
-        if model.known is not None:
+        if model.known is not None or model.chosen is not None:
             whole, bound_ns = model.configuration(everything), least.bound_ns()
             if whole.time_ns <= bound_ns * NEAR_ENOUGH:
                 return (whole,), whole.time_ns <= bound_ns * (1 + TIE)
