@@ -12,8 +12,8 @@ EVERY = [mutant for mutants in MUTANTS.values() for mutant in mutants]
 PER_AREA = 20
 
 
-def test_there_are_as_many_of_each_area() -> None:
-    assert {area: len(mutants) for area, mutants in MUTANTS.items()} == dict.fromkeys(MUTANTS, PER_AREA)
+def test_there_are_enough_of_each_area() -> None:
+    assert {area: len(mutants) for area, mutants in MUTANTS.items() if len(mutants) < PER_AREA} == {}
     assert len({mutant.name for mutant in EVERY}) == len(EVERY)
 
 
