@@ -2,26 +2,23 @@
 
 import math
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 from dfcompile.api.language_models import files_of, request_of
-from dfcompile.api.runs import Shown
+from dfcompile.api.planned_runs import PlannedRun
 from dfcompile.errors import UserError
 from dfcompile.language_models.parallel.deployment import Case
 from dfcompile.language_models.planner import Demand, plans
 from dfcompile.language_models.serving import Drafts, Lengths
 from dfcompile.language_models.steps.batch import LARGEST, Batch
-from dfcompile.language_models.study import Study, case_of, study_of
+from dfcompile.language_models.study import case_of, study_of
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real
 from dfcompile.records import replace
 from dfcompile.report.columns import table_columns
 from dfcompile.report.language_models.serving import PlanFigures, plan_figures
-from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.rows import rows_of, text_names
-from dfcompile.report.text_tables import Table, folded, listed, page
+from dfcompile.report.plain_values import Json
+from dfcompile.report.text_tables import Table
 
 _DEMAND = re.compile(r"(\d{1,15})x(.+)", re.ASCII)
 _LENGTHS = re.compile(r"(\d{1,15}):(\d{1,15})(?:\*(\d{1,9}))?", re.ASCII)
@@ -42,38 +39,23 @@ FORMAT = "dfcompile-serving-plans/1"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ServingRun(Shown):
-    """Serving plans of a model.
+class ServingRun(PlannedRun):
+    """Serving plans of a model, of which none has both more tokens per chip and less time per token; fastest first.
 
     Attributes:
-        study: of the model and its machine, without steps.
         demand: users, lengths and limits.
-        plans: of which none has both more tokens per chip and less time per token; fastest tokens first.
-        files: that were read, or names of what is shipped.
     """
 
-    study: Study
-    demand: Demand
     plans: tuple[PlanFigures, ...]
-    files: tuple[Path, ...] = ()
+    demand: Demand
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the figures rest on."""
         return (*self.study.notes, *_NOTES)
 
-    def tables(self, width: int, *, verbose: bool) -> str:
-        """Return the plans as a table, with ``verbose`` also what they rest on."""
-        lines = [line for text in self._heading() for line in folded(text, width, "  ")]
-        names, read, *columns = table_columns("plans", self.plans)
-        lines += ["", *Table("plans", (names, read), tuple(columns)).lines(width)]
-        lines += listed("warnings", self.study.warnings, width)
-        lines += (
-            listed("assumptions", self.notes, width) if verbose else [f"{len(self.notes)} assumptions: -v lists them"]
-        )
-        return page(lines)
-
-    def _heading(self) -> list[str]:
+    @property
+    def _heading(self) -> tuple[str, ...]:
         study, demand, asked = self.study, self.demand, self.study.request.options
         limits = [f"{name} at most {limit}" for name, limit in (("TTFT", asked.ttft), ("TPOT", asked.tpot)) if limit]
         lengths = f"prompts of {demand.prompt} and answers of {demand.answer} tokens"
@@ -84,37 +66,26 @@ class ServingRun(Shown):
             lengths += f", of which {demand.cached} are cached"
         drafted = f"; {demand.drafts.tokens:.2f} tokens per step by drafts" if demand.drafts.length else ""
         counted = f"{', '.join(limits) or 'no limits'}; counted by {study.request.time.value}"
-        return [
+        return (
             f"{study.model.name} on {study.device.name}, up to {max(study.request.chips)} chips",
             f"{demand.users} users at once, {lengths}{drafted}; {counted}",
-        ]
+        )
+
+    def _tables(self, width: int, *, verbose: bool) -> list[str]:  # noqa: ARG002  # one table tells all
+        names, read, *columns = table_columns("plans", self.plans)
+        return Table("plans", (names, read), tuple(columns)).lines(width)
 
     def to_record(self) -> dict[str, Json]:
         """Return the plans as plain values."""
-        study, demand = self.study, self.demand
+        demand = self.demand
         kinds = demand.kinds or (Lengths(demand.prompt, demand.answer),)
-        return {
-            "format": FORMAT,
-            "model": study.model.name,
-            "system": study.device.name,
-            "counted_by": study.request.time.value,
-            "users": demand.users,
-            "lengths": [{"prompt": kind.prompt, "answer": kind.answer, "weight": kind.weight} for kind in kinds],
-            "cached_tokens": demand.cached,
-            "tokens_per_step": demand.drafts.tokens,
-            "plans": [to_record(plan) for plan in self.plans],
-            "notes": list(self.notes),
-            "warnings": list(study.warnings),
-        }
-
-    def to_rows(self) -> list[dict[str, Json]]:
-        """Return a row per plan."""
-        return rows_of(self.plans)
-
-    @property
-    def text_columns(self) -> Collection[str]:
-        """Names of columns of texts."""
-        return text_names(PlanFigures)
+        return self._record(
+            FORMAT,
+            users=demand.users,
+            lengths=[{"prompt": kind.prompt, "answer": kind.answer, "weight": kind.weight} for kind in kinds],
+            cached_tokens=demand.cached,
+            tokens_per_step=demand.drafts.tokens,
+        )
 
 
 def serving_run(asked: LanguageOptions) -> ServingRun:
@@ -132,7 +103,7 @@ def serving_run(asked: LanguageOptions) -> ServingRun:
         context = f"a context of {longest} tokens against at most {study.model.most_context}"
         raise UserError(f"--serve: found {context} of {study.model.name}")
     found = plans(case_of(study, Batch("none", ())), demand, request.chips, _draft(asked))
-    return ServingRun(study, demand, plan_figures(found, asked.usd_per_chip_hour), files_of(asked))
+    return ServingRun(study, plan_figures(found, asked.usd_per_chip_hour), files_of(asked), demand)
 
 
 def demand_of(asked: LanguageOptions) -> Demand:

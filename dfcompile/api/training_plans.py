@@ -1,12 +1,10 @@
 """Training plans of a language model: what ``dfcompile llm --train`` prints."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 from dfcompile.api.language_models import files_of, request_of
-from dfcompile.api.runs import Shown
+from dfcompile.api.planned_runs import PlannedRun
 from dfcompile.errors import UserError
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.deployment import NOTHING
@@ -14,15 +12,14 @@ from dfcompile.language_models.steps.batch import LARGEST, Batch, Sequences
 from dfcompile.language_models.steps.kernel import Fusion
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.steps.training_kernels import Recompute, TrainingChoices
-from dfcompile.language_models.study import Study, case_of, study_of
+from dfcompile.language_models.study import case_of, study_of
 from dfcompile.language_models.training import training_plans
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.report.columns import table_columns
 from dfcompile.report.language_models.tables import kernel_table
 from dfcompile.report.language_models.training import TrainingFigures, training_figures
-from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.rows import rows_of, text_names
-from dfcompile.report.text_tables import Table, folded, listed, page
+from dfcompile.report.plain_values import Json
+from dfcompile.report.text_tables import Table
 
 _BATCH = re.compile(r"(\d{1,15})x(\d{1,15})", re.ASCII)
 _APART = ("prefill", "decode", "chunked", "sweep", "map")
@@ -38,20 +35,15 @@ FORMAT = "dfcompile-training-plans/1"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TrainingRun(Shown):
-    """Training plans of a model.
+class TrainingRun(PlannedRun):
+    """Training plans of a model, of which none is both faster and smaller in memory; fastest first.
 
     Attributes:
-        study: of the model and its machine, without steps.
         batch: sequences of the step.
-        plans: of which none is both faster and smaller in memory; fastest first.
-        files: that were read, or names of what is shipped.
     """
 
-    study: Study
-    batch: Batch
     plans: tuple[TrainingFigures, ...]
-    files: tuple[Path, ...] = ()
+    batch: Batch
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -59,46 +51,24 @@ class TrainingRun(Shown):
         runs = self.study.request.options.interleave > 1
         return (*self.study.notes, *_NOTES, *((_INTERLEAVED,) if runs else ()))
 
-    def tables(self, width: int, *, verbose: bool) -> str:
-        """Return the plans as tables, the kernels of the first one if ``verbose``."""
+    @property
+    def _heading(self) -> tuple[str, ...]:
         group, study = self.batch.groups[0], self.study
         what = f"a step of {group.count:,} sequences of {group.new:,} tokens; counted by {study.request.time.value}"
-        heading = (f"training {study.model.name} on {study.device.name}, up to {max(study.request.chips)} chips", what)
-        lines = [line for text in heading for line in folded(text, width, "  ")] + [""]
+        return f"training {study.model.name} on {study.device.name}, up to {max(study.request.chips)} chips", what
+
+    def _tables(self, width: int, *, verbose: bool) -> list[str]:
+        lines = []
         for name in ("plans", "times", "memory"):
             names, *columns = table_columns(name, self.plans)
             lines += Table(name, (names,), tuple(columns)).lines(width)
         if verbose:
             lines += kernel_table("kernels of the first plan, for one micro-batch", self.plans[0].kernels).lines(width)
-        lines += listed("warnings", study.warnings, width)
-        lines += (
-            listed("assumptions", self.notes, width) if verbose else [f"{len(self.notes)} assumptions: -v lists them"]
-        )
-        return page(lines)
+        return lines
 
     def to_record(self) -> dict[str, Json]:
         """Return the plans as plain values."""
-        study = self.study
-        return {
-            "format": FORMAT,
-            "model": study.model.name,
-            "system": study.device.name,
-            "counted_by": study.request.time.value,
-            "sequences": self.batch.sequences,
-            "tokens": self.batch.tokens,
-            "plans": [to_record(plan) for plan in self.plans],
-            "notes": list(self.notes),
-            "warnings": list(study.warnings),
-        }
-
-    def to_rows(self) -> list[dict[str, Json]]:
-        """Return a row per plan."""
-        return rows_of(self.plans)
-
-    @property
-    def text_columns(self) -> Collection[str]:
-        """Names of columns of texts."""
-        return text_names(TrainingFigures)
+        return self._record(FORMAT, sequences=self.batch.sequences, tokens=self.batch.tokens)
 
 
 def training_run(asked: LanguageOptions) -> TrainingRun:
@@ -121,9 +91,8 @@ def training_run(asked: LanguageOptions) -> TrainingRun:
     macs = step_of(study.model, batch, study.precision, request.choices).macs
     peak = study.device.rate(study.precision.vectors.name)
     counts = macs, batch.tokens, batch.sequences
-    return TrainingRun(
-        study, batch, training_figures(steps, study.device, *counts, asked.usd_per_chip_hour, peak), files_of(asked)
-    )
+    plans = training_figures(steps, study.device, *counts, asked.usd_per_chip_hour, peak)
+    return TrainingRun(study, plans, files_of(asked), batch)
 
 
 def batch_of(asked: LanguageOptions) -> Batch:
