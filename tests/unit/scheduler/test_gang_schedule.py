@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.scheduler import ScheduleOptions, collect_partitioners, schedule, schedule_non_streaming
-from dfcompile.scheduler.baseline import Gap, GapIndex
+from dfcompile.scheduler.baseline import GapIndex
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.timing import ceil_ratio, int64_column
 from tests.examples import examples
@@ -80,10 +80,13 @@ def test_products_beyond_64_bits_are_exact() -> None:
         int64_column([1, 2**63])
 
 
-def test_gaps_are_found_as_in_a_plain_list() -> None:
+@pytest.mark.parametrize("known", [0, 1500])
+def test_gaps_are_found_as_in_a_plain_list(known: int) -> None:
     choice = np.random.default_rng(0)
-    index, plain = GapIndex(), list[Gap]()
-    for number in range(1200):
+    begins, lengths = choice.integers(0, 5000, known), choice.integers(0, 60, known)
+    gaps = list(zip(begins.tolist(), (begins + lengths).tolist(), range(known), strict=True))
+    index, plain = GapIndex.of(gaps), [gap for gap in gaps if gap[1] > gap[0]]
+    for number in range(known, known + 1200):
         for _ in range(3):
             start = int(choice.integers(0, 5000))
             end = start + int(choice.integers(0, 60))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, parse_dag
 from dfcompile.dfmodel_backend import Exchange, Overlap, System, TaskModel, load_system
-from dfcompile.dfmodel_backend.attained import search
+from dfcompile.dfmodel_backend.attained import search, task_model
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration
@@ -129,9 +129,11 @@ def test_checker_accepts_planned_chains(dag: CanonicalDag, system: System, parti
     assert found.bound_time_s <= found.time_s * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("is_chosen", [False, True])
 def test_kernels_are_not_parted_where_the_schedule_that_is_known_is_near_the_bound(
-    monkeypatch: pytest.MonkeyPatch,
+    is_chosen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(task_model, "_FEW_NODES", 0)
     dag = parse_dag("dfcompile-dag/1 chain\ntask a\ntask b\nedge a -> b volume=1000\n")
     system = machine(2, 0.0, 64.0)
     known = timed_schedule(dag, replace(ScheduleOptions(2), timing=Timing.EXACT)).schedule
@@ -140,7 +142,9 @@ def test_kernels_are_not_parted_where_the_schedule_that_is_known_is_near_the_bou
     planned: list[int] = []
     monkeypatch.setattr(TaskModel, "planned", lambda _, units, __: planned.append(units))
 
-    (found,), is_proved = fastest_chain(replace(model_of(dag, system), known=known))
+    model = model_of(dag, system)
+    model = replace(model, chosen=known) if is_chosen else replace(model, known=known)
+    (found,), is_proved = fastest_chain(model)
 
     assert (found.cycles, found.kernels, planned) == (1001, ("a", "b"), [])
     assert is_proved == (known.makespan_cycles == 1001)
