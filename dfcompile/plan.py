@@ -21,7 +21,7 @@ from dfcompile.lowering import (
     registered_expansions,
     registered_passes,
 )
-from dfcompile.options import Choice, ExpansionRule, Options, of_stage
+from dfcompile.options import Choice, ExpansionRule, MicroBatches, Options, of_stage
 from dfcompile.options.choice_file import SavedChoice, parse_choices
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
@@ -38,10 +38,11 @@ _LARGEST_CHOICE = 2**24  # bytes: a rule for each of a hundred thousand operator
 
 
 class Chosen(Struct, frozen=True):
-    """A choice that was saved: expansions, and how tasks are extracted."""
+    """A choice that was saved: expansions, how tasks are extracted, and in which parts the model runs."""
 
     choices: tuple[Choice, ...]
     extraction: ExtractionOptions
+    micro_batches: MicroBatches
 
 
 class Plan(Struct, frozen=True):
@@ -146,7 +147,8 @@ def _saved(options: Options) -> Mapping[int, Chosen]:
 
 def _chosen(saved: SavedChoice, options: Options) -> Chosen:
     granularity = parse_granularity(saved.granularity.every or "declared", saved.granularity.own)
-    return Chosen(tuple(rule.choices[0] for rule in saved.rules), ExtractionOptions(options.volumes, granularity))
+    choices = tuple(rule.choices[0] for rule in saved.rules)
+    return Chosen(choices, ExtractionOptions(options.volumes, granularity), saved.micro_batches)
 
 
 def addressed_plan(plan: Plan, model: Model) -> Plan:

@@ -12,7 +12,6 @@ from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.schedules import gap_above
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import distinct
-from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.expansion_names import natural_order
 from dfcompile.lowering import KnownAlternatives
@@ -20,6 +19,7 @@ from dfcompile.lowering.alternatives.known import OnnxAlternative, TaskScope
 from dfcompile.options import Timing
 from dfcompile.report.figures import ExpansionsSummary
 from dfcompile.report.operator_figures import OperatorGapSummary
+from dfcompile.study import Point
 
 
 class There(NamedTuple):

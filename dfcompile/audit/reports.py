@@ -18,11 +18,12 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.choosing import Estimate, Selection
 from dfcompile.dfmodel_backend.check.machines import PER_S
 from dfcompile.distinct import distinct
-from dfcompile.driver import Exploration, Point
+from dfcompile.driver import Exploration
 from dfcompile.frontend import Coverage
 from dfcompile.lowering.execution.verification import Array, Outputs
-from dfcompile.report.figures import RepetitionSummary, Report, VerificationSummary
+from dfcompile.report.figures import MicroBatchesSummary, RepetitionSummary, Report, VerificationSummary
 from dfcompile.report.operator_figures import AutomaticSummary, LoweringSummary, RivalsSummary
+from dfcompile.study import Point
 from dfcompile.variants import Variant
 
 _LOST = 5e-13  # of a number with twelve digits
@@ -40,7 +41,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     ways = Counter(node.coverage for node in nodes)  # every one has to be accounted for
     expect_figures("model", model, nodes=len(nodes), nodes_costed=len(nodes), nodes_folded=ways[Coverage.FOLDED])
     expect_figures("model", model, nodes_as_tasks=ways[Coverage.COSTED], nodes_as_views=ways[Coverage.VIEW])
-    expansions = ExpansionsAudit(exploration.alternatives)
+    expansions = {id(one): ExpansionsAudit(one) for one in (point.alternatives for point in exploration.points)}
     traffic = TrafficAudit(exploration.model.program, exploration.plans)
     ideals = IdealAudit(exploration.alternatives, traffic.proved_bytes)
     graphs: dict[CanonicalDag, GraphFigures] = {}
@@ -49,7 +50,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         expect(f"{where}.pes", result.pes, point.pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
         audit_lowerings(f"{where}.lowerings", result.lowerings, point.variant)
-        expansions.audit(f"{where}.over_expansions", result.over_expansions, point, graph)
+        expansions[id(point.alternatives)].audit(f"{where}.over_expansions", result.over_expansions, point, graph)
         audit_automatic(f"{where}.automatic", result.automatic, point)
         traffic.audit(f"{where}.traffic", result.traffic, point, graph)
         audit_verification(f"{where}.verification", result.verification, point.variant)
@@ -61,7 +62,20 @@ def audit_report(report: Report, exploration: Exploration) -> None:
             whole = floor(cycles * (1 - _LOST)) + 1 if cycles else 0
             expect(f"{where}.makespan_cycles", result.makespan_cycles, whole, 0 if is_told else _TWELVE_DIGITS)
             audit_mapping(f"{where}.mapping", result.mapping, point)
+            _audit_parts(f"{where}.micro_batches", result.micro_batches, point, traffic.proved_bytes)
             ideals.audit(f"{where}.mapping", result.mapping, point)
+
+
+def _audit_parts(where: str, found: MicroBatchesSummary | None, point: Point, proved_bytes: int) -> None:
+    """Hold the parts of a model against how often it runs what is scheduled."""
+    parts, runs = point.parts, point.attained.runs
+    if found is None or parts is None:
+        expect(f"{where}: whether there are some", found is not None, parts is not None)
+        expect(f"{where}: runs", runs, 1)
+        return
+    expect_figures(where, found, dimension=parts.dimension, size=parts.size, count=runs)
+    expect(f"{where}.count", parts.count, runs)
+    expect(f"{where}: bytes that are proved", parts.proved_bytes, proved_bytes)
 
 
 def audit_lowerings(where: str, found: Sequence[LoweringSummary], variant: Variant) -> None:

@@ -8,12 +8,12 @@ from typing import Final
 from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_figures
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
-from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import PACKED_BITS, Program
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.report.mapping_figures import TrafficSummary
+from dfcompile.study import Point
 from dfcompile.traffic_plans import TrafficPlans
 
 # Operators that read every element of their operands, whatever these are.
@@ -44,7 +44,8 @@ class TrafficAudit:
         if summary is None:
             raise VerificationError(f"{where}: found none against one")
         stores = [store for each in point.attained.configurations for store in each.stores]
-        moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in stores) * point.attained.chips
+        moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in stores)
+        moved *= point.attained.chips * point.attained.runs
         size = point.attained.chips * int(point.sram_bytes)
         plan = self._plans.of(size)
         least = None if plan is None else sum(share.traffic_bytes for share in plan.operators)
@@ -57,7 +58,8 @@ class TrafficAudit:
             expect_at_least(f"{where}.least_bytes", least, self.proved_bytes, "proved_bytes")
             _expect_plan(f"{where}.least_bytes", plan, self._plans, size)
         expect_figures(where, summary, ROUNDING, ratio=moved / least if least else None)
-        expect_figures(where, summary, schedule_ratio=graph.io_bytes / self.proved_bytes if self.proved_bytes else None)
+        ratio = point.attained.runs * graph.io_bytes / self.proved_bytes if self.proved_bytes else None
+        expect_figures(where, summary, schedule_ratio=ratio)
         self._audit_operators(f"{where}.operators", summary, point, plan)
 
     def _audit_operators(self, where: str, summary: TrafficSummary, point: Point, plan: ResidencyPlan | None) -> None:
@@ -191,6 +193,7 @@ def _compulsory_bytes(model: BoundedModel) -> int:
 def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
     """Yield operators with bytes: a store is written for who makes it, and read for the first that needs it."""
     attained = point.attained
+    times = attained.chips * attained.runs
     makers, readers = _ends_of_stores(attained.machine_dag)
     origins = {kernel.name: kernel.origin for kernel in attained.machine_dag.kernels}
     for configuration in attained.configurations:
@@ -200,8 +203,8 @@ def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
         for store in configuration.stores:
             needing = readers.get(store.name, {})  # first in the configuration, else anywhere
             here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
-            yield next(iter(needing), "") if here is None else here, store.dram_read_bytes * attained.chips
-            yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
+            yield next(iter(needing), "") if here is None else here, store.dram_read_bytes * times
+            yield makers.get(store.name, ""), store.dram_write_bytes * times
 
 
 def _ends_of_stores(dag: CanonicalDag) -> tuple[Mapping[str, str], Mapping[str, Mapping[str, None]]]:

@@ -9,13 +9,14 @@ from dfcompile.api.runs import ScheduleResult
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
-from dfcompile.driver import Exploration, Point
+from dfcompile.driver import Exploration
 from dfcompile.frontend import Program
 from dfcompile.host.printable import json_text
 from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
 from dfcompile.rtl.folder import rtl_files, scheduled_circuit
 from dfcompile.scheduler import NO_PE, Schedule
+from dfcompile.study import Point
 from dfcompile.variants import Variant
 from dfcompile.visualization.dataflow import to_dot
 from dfcompile.visualization.trace import schedule_to_trace

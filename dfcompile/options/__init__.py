@@ -25,6 +25,7 @@ from dfcompile.options.words import ExpansionRule as ExpansionRule
 from dfcompile.options.words import Fifos as Fifos
 from dfcompile.options.words import FixedInput as FixedInput
 from dfcompile.options.words import Granularities as Granularities
+from dfcompile.options.words import MicroBatches as MicroBatches
 from dfcompile.options.words import Number as Number
 from dfcompile.options.words import Objective as Objective
 from dfcompile.options.words import ShowStage as ShowStage

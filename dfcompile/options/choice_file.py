@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import count
-from dfcompile.options.readers import expansions, granularities
-from dfcompile.options.words import ExpansionRule, Granularities
+from dfcompile.options.readers import expansions, granularities, micro_batches
+from dfcompile.options.words import ExpansionRule, Granularities, MicroBatches
 
-FORM: Final = "--pes P --expand [ORIGIN:]OP=NAME … --granularity NAME …"
+FORM: Final = "--pes P --expand [ORIGIN:]OP=NAME … --granularity NAME … --micro-batches NAME=SIZE"
 _COMMENT: Final = "#"
 _PLAIN: Final = re.compile(r"[\w@%+=:./-]*(?:\{[^,{}]*\})?")  # what a shell takes as it is
 
@@ -25,19 +25,21 @@ class SavedChoice(Struct, frozen=True):
     Attributes:
         rules: of ``--expand``, each with one name; none: as published.
         granularity: of the tasks.
+        micro_batches: in which the model runs.
     """
 
     rules: tuple[ExpansionRule, ...]
     granularity: Granularities
+    micro_batches: MicroBatches
 
 
-def choice_options(expand: Sequence[str], granularity: Sequence[str]) -> str:
+def choice_options(expand: Sequence[str], granularity: Sequence[str], micro_batches: Sequence[str] = ()) -> str:
     """Return the options that give a choice again, as a shell reads them.
 
     >>> choice_options(["MatMul=split-k{parts=2}"], ["pieces=16"])
     '--expand MatMul=split-k{parts=2} --granularity pieces=16'
     """
-    given = {"--expand": expand, "--granularity": granularity}
+    given = {"--expand": expand, "--granularity": granularity, "--micro-batches": micro_batches}
     words = [word for flag, values in given.items() for value in values for word in (flag, value)]
     return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
 
@@ -74,17 +76,21 @@ def _choice(where: str, line: str) -> tuple[int, SavedChoice]:
         words = shlex.split(line)
     except ValueError as error:
         raise UserError(f"{where}: found an open quotation against {FORM}") from error
-    given: dict[str, list[str]] = {"--pes": [], "--expand": [], "--granularity": []}
+    given: dict[str, list[str]] = {"--pes": [], "--expand": [], "--granularity": [], "--micro-batches": []}
     if len(words) % 2 or not given.keys() >= set(words[::2]):
         raise UserError(f"{where}: found other words against {FORM}")
     for flag, value in zip(words[::2], words[1::2], strict=True):
         given[flag].append(value)
-    pes, expand, granularity = given.values()
+    pes, expand, granularity, parts = given.values()
     if len(pes) != 1:
         raise UserError(f"{where}: found {len(pes)} times --pes against once ({FORM})")
+    if len(parts) > 1:
+        raise UserError(f"{where}: found {len(parts)} times --micro-batches against once ({FORM})")
     try:
         rules = expansions("--expand", expand).rules
-        found = count("--pes", pes[0]), SavedChoice(rules, granularities("--granularity", granularity))
+        (said,) = parts or ("whole",)
+        tasks, batches = granularities("--granularity", granularity), micro_batches("--micro-batches", said)
+        found = count("--pes", pes[0]), SavedChoice(rules, tasks, batches)
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
     for rule in rules:

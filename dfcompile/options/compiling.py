@@ -8,7 +8,7 @@ from dfcompile.expansion_names import QUICK
 from dfcompile.options import shared
 from dfcompile.options.option import first, lowering, machine, option, schedules, table
 from dfcompile.options.readers import passes
-from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
+from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, MicroBatches, Timing, Volumes
 from dfcompile.records import replace
 
 OVERLAPS = ("perfect", "none", "compute-memory")
@@ -65,6 +65,13 @@ class Options:
         default=Granularities(),
         metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
     )
+    micro_batches: MicroBatches = lowering(
+        "Run the model in parts of a dimension of --dim, one after the other: auto, whole, or the size of a part.",
+        more="No part needs anything of another. *auto* looks at parts where the whole takes longer than it need; see "
+        "[micro-batches](mapping.md#micro-batches).",
+        default=MicroBatches(),
+        metavar="auto|whole|NAME=SIZE",
+    )
     passes: tuple[str, ...] = lowering(
         "Passes that rewrite the program or the graph of tasks, in this order.",
         more="As in `fuse-elementwise{max=8},drop-dead`; `dfcompile passes` lists the [passes](plugins/passes.md) and "
@@ -106,9 +113,12 @@ class Options:
         """
         if self.choice is not None:
             named = (("--expand", self.expand != CHOSEN), ("--granularity", self.granularity != Granularities()),
-                     ("--objective", self.objective is not Aim.TIME))  # fmt: skip
+                     ("--objective", self.objective is not Aim.TIME),
+                     ("--micro-batches", not self.micro_batches.is_chosen))  # fmt: skip
             for flag in (flag for flag, is_given in named if is_given):
                 raise UserError(f"{flag}: found beside --choice, which says all of it, against one of them")
+        if self.repeat > 1 and self.micro_batches.size:
+            raise UserError("--micro-batches: found beside --repeat, which repeats the whole, against one of them")
         if self.objective is not Aim.TIME and not self.expand.chooses:
             raise UserError(
                 f"--objective: found {self.objective} beside rules or published, without --expand auto (add it: only a "

@@ -22,7 +22,7 @@ from msgspec import Struct
 from dfcompile.errors import InternalError, nearest
 from dfcompile.options import readers
 from dfcompile.options.numbers import count, counts
-from dfcompile.options.words import Expand, FixedInput, Granularities
+from dfcompile.options.words import Expand, FixedInput, Granularities, MicroBatches
 from dfcompile.records import replace
 
 _KEY: Final = "option"
@@ -38,6 +38,7 @@ _READERS: Final[Mapping[Any, Read]] = {
     Path: readers.path,
     Expand: readers.expansions,
     Granularities: readers.granularities,
+    MicroBatches: readers.micro_batches,
     tuple[int, ...]: counts,
     tuple[str, ...]: readers.texts,
     Mapping[str, int]: readers.dims,
@@ -216,7 +217,7 @@ def _annotation(said: Option) -> Any:
 def _as_a_user_gives(default: object) -> object:
     """Return a default as what its reader takes: words and plain values."""
     match default:
-        case StrEnum():
+        case StrEnum() | MicroBatches():
             return str(default)
         case Expand():
             return default.rest

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import WORDS, word_of
 from dfcompile.options.numbers import MOST_DIGITS, REAL, Counts, count, parts, reject_duplicates, within
-from dfcompile.options.words import Expand, ExpansionRule, Fifos, FixedInput, Granularities, Number
+from dfcompile.options.words import Expand, ExpansionRule, Fifos, FixedInput, Granularities, MicroBatches, Number
 
 Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
 Rules: TypeAlias = Mapping[str, Names] | Names  # {"MatMul": ["mv", "op"]} or ["MatMul=mv,op"]
@@ -193,6 +193,23 @@ def granularities(_where: str, given: Names) -> Granularities:
     if twice is not None:
         raise UserError(f"granularity: {twice!r} given twice against once")
     return Granularities(every[0] if every else None, tuple(own))
+
+
+def micro_batches(where: str, given: str) -> MicroBatches:
+    """Read in which parts a model runs: ``auto``, ``whole``, or the size of a dimension in a part.
+
+    Raises:
+        UserError: none of them.
+
+    >>> micro_batches("--micro-batches", "batch=8")
+    MicroBatches(dimension='batch', size=8)
+    """
+    name, is_sized, size = given.partition("=")
+    if is_sized and name:
+        return MicroBatches(name, count(f"{where} {name}", size))
+    if given not in {"auto", "whole"}:
+        raise UserError(f"{where}: found {given!r} against auto, whole or NAME=SIZE")
+    return MicroBatches(given)
 
 
 def fifos(where: str, given: int | str) -> Fifos:

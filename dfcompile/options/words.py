@@ -218,6 +218,26 @@ class Granularities(Struct, frozen=True):
     own: tuple[str, ...] = ()
 
 
+class MicroBatches(Struct, frozen=True):
+    """In which parts a model runs, one after the other.
+
+    Attributes:
+        dimension: by whose size parts are told apart; ``auto``: it is chosen, ``whole``: there is one part.
+        size: of the dimension in a part; 0 where none is given.
+    """
+
+    dimension: str = "auto"
+    size: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.dimension}={self.size}" if self.size else self.dimension
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the size is chosen for each number of processing elements."""
+        return self == MicroBatches()
+
+
 @contextmanager
 def show_nothing(_title: str) -> Iterator[None]:
     """Show no progress."""

@@ -222,9 +222,22 @@ class RepetitionSummary:
     io_elements: int = figure("I/O of all iterations", heading="I/O\nelements")
 
 
+@record("micro_batches")
+class MicroBatchesSummary:
+    """The parts that a model runs in, one after the other; results of a part depend on it alone."""
+
+    dimension: str = figure("of which a part has some indices: a name of `--dim`")
+    size: int = figure("indices of the dimension in a part", unit="indices", least=1)
+    count: int = figure("of them", unit="micro-batches", least=1)
+
+
 @record()
 class Result:
-    """What one choice of expansions gives on one number of processing elements."""
+    """What one choice of expansions gives on one number of processing elements.
+
+    Of a model in micro-batches, `makespan_cycles`, `traffic` and the totals of `mapping` are of all of them; everything
+    else is of one: schedule, operators, configurations, phases, kernels, exchanges, perfect streams.
+    """
 
     pes: int = figure("processing elements", unit="PEs", least=1)
     expansions: Mapping[str, str] = figure(
@@ -267,6 +280,17 @@ class Result:
         "what the mapping moves beside the least possible; absent from `dfcompile schedule`", default=None
     )
     verification: VerificationSummary | None = figure("with `--verify`: lowered model and reference", default=None)
+    micro_batches: MicroBatchesSummary | None = figure(
+        "parts that the model runs in one after the other (`--micro-batches`); absent if it runs as a whole. "
+        "`makespan_cycles`, `traffic`, and times, bytes and energy of `mapping` itself, are of all of them; schedule, "
+        "operators, configurations, phases, kernels, exchanges and perfect streams are of one",
+        default=None,
+    )
+
+    @property
+    def runs(self) -> int:
+        """How often it runs what is scheduled."""
+        return 1 if self.micro_batches is None else self.micro_batches.count
 
     @property
     def machine(self) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from dfcompile.host.printable import printable
 from dfcompile.options.choice_file import choice_options, choice_text
 from dfcompile.options.shared import SECTIONS
 from dfcompile.report.columns import table_columns
-from dfcompile.report.figures import Report, Result, VerificationSummary, elements
+from dfcompile.report.figures import MicroBatchesSummary, Report, Result, VerificationSummary, elements
 from dfcompile.report.mapping_figures import MappingSummary
 from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.text_tables import NO_TIME_S, Column, Table, folded, scaled
@@ -65,6 +65,10 @@ def screen_lines(report: Report, width: int) -> list[str]:
     for result, mapping in report.mapped:
         if id(result) in best:
             lines += folded(_limit(report, result, mapping), width)
+    for result, mapping in report.mapped:
+        if id(result) in best and result.micro_batches is not None:
+            each = f"{_time(mapping.time_s / result.runs)} each, one after the other"
+            lines += folded(printable(f"{report.where(result)}: {_parts(result.micro_batches)}, {each}"), width)
     for note in (*verification_notes(report), *_choices(report, width), *_hints(report)):
         lines += folded(note, width)
     return lines
@@ -92,9 +96,15 @@ def answer(report: Report) -> str:
     said += f"machine {elements(fastest.pes)}{chips} {takes} {_time(mapping.time_s)}" + (
         f" with {lowering}" if lowering else ""
     )
+    if fastest.micro_batches is not None:
+        said += f" in {_parts(fastest.micro_batches)}"
     slowest = others[-1] if others else fastest
     times = (slowest.makespan_cycles or 0) / (fastest.makespan_cycles or 1)
     return printable(said + (f", {times:.1f} times as fast as {slowest.pes:,}" if times >= _FASTER else ""))
+
+
+def _parts(found: MicroBatchesSummary) -> str:
+    return f"{found.count:,} micro-batches of {found.dimension}={found.size}"
 
 
 def _cost(result: Result) -> tuple[int, int]:
@@ -124,7 +134,7 @@ def result_table(report: Report) -> Table:
         Column("makespan\ncycles", tuple(cycles)),
         scaled("time\n{}s", [mapping.time_s for mapping in mappings]),
         Column("above\nbound %", tuple(f"{100 * mapping.gap:.1f}" for mapping in mappings)),
-        scaled("I/O\n{}B", [float(result.schedule.io_bytes) for result in results]),
+        scaled("I/O\n{}B", [float(result.runs * result.schedule.io_bytes) for result in results]),
         scaled("DRAM\n{}B", [mapping.dram_bytes for mapping in mappings]),
         Column("cost\nUSD", tuple(f"{mapping.cost_usd:,.2f}" for mapping in mappings)),
         Column("PEs\nbusy %", tuple(busy)),
@@ -231,10 +241,15 @@ def saved_choice(report: Report) -> str:
 
 def _taken(report: Report) -> dict[int, str]:
     return {
-        result.pes: choice_options(result.automatic.expand, result.automatic.granularity)
+        result.pes: choice_options(result.automatic.expand, result.automatic.granularity, _kept(result))
         for result in report.results
         if result.automatic is not None and result.is_chosen
     }
+
+
+def _kept(result: Result) -> tuple[str, ...]:
+    found = result.micro_batches
+    return () if found is None else (f"{found.dimension}={found.size}",)
 
 
 def _choices(report: Report, width: int) -> Iterator[str]:

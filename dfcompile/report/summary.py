@@ -9,14 +9,14 @@ from types import MappingProxyType
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.choosing import OperatorOptions, Selection
-from dfcompile.driver import Exploration, Point
+from dfcompile.driver import Exploration
 from dfcompile.errors import VerificationError
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Coverage
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.io_bounds.operators import BoundedModel
 from dfcompile.lowering import KnownAlternatives
-from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints, longest_chain
+from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints, least_work, longest_chain
 from dfcompile.options import Options
 from dfcompile.records import replace
 from dfcompile.report import figures as report
@@ -27,6 +27,7 @@ from dfcompile.report.operator_figures import lowering_summaries
 from dfcompile.report.plain_values import rounded
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
+from dfcompile.study import Point
 from dfcompile.traffic_plans import TrafficPlans
 
 ELSEWHERE = "(other)"  # what no operator of the model moves
@@ -51,7 +52,7 @@ def traffic_summary(plans: TrafficPlans, point: Point) -> mapping_figures.Traffi
         least_bytes=least,
         least_is_exact=least is not None and least <= moved and plan is not None and plan.is_exact,
         buffer_bytes=size or None,
-        schedule_ratio=point.scheduled.figures.io_bytes / proved if proved else None,
+        schedule_ratio=point.attained.runs * point.scheduled.figures.io_bytes / proved if proved else None,
         operators=tuple(_operators(plans.merged, point.attained, plan)),
     )
 
@@ -78,6 +79,7 @@ def _moved_by_origin(attained: backend.TaskMapping) -> Iterator[tuple[str, int]]
     On several chips all move what one does.
     """
     makers, readers = _neighbours(attained.machine_dag)
+    times = attained.chips * attained.runs
     of_kernel = {kernel.name: kernel.origin for kernel in attained.machine_dag.kernels}
     for configuration in attained.configurations:
         present = dict.fromkeys(of_kernel.get(name, "") for name in configuration.kernels)
@@ -88,8 +90,8 @@ def _moved_by_origin(attained: backend.TaskMapping) -> Iterator[tuple[str, int]]
                 first = min(ranks.keys() & reading.keys(), key=ranks.__getitem__, default=None)
             else:
                 first = next((origin for origin in present if origin in reading), None)
-            yield next(iter(reading), "") if first is None else first, store.dram_read_bytes * attained.chips
-            yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
+            yield next(iter(reading), "") if first is None else first, store.dram_read_bytes * times
+            yield makers.get(store.name, ""), store.dram_write_bytes * times
 
 
 def _neighbours(dag: CanonicalDag) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
@@ -124,6 +126,7 @@ class Ideals:
         """
         known = None if alternatives is None or alternatives.left_out else alternatives
         self._chain = None if known is None else cache(partial(longest_chain, known))
+        self._work = 0 if known is None else sum(least_work(known).values())
         self._proved_bytes = proved_bytes
 
     def of(self, point: Point) -> tuple[mapping_figures.IdealSummary, float]:
@@ -137,7 +140,7 @@ class Ideals:
         compute_s = chain_s = None
         if point.least_work is not None and self._chain is not None:
             word = chip.lanes_per_core * chip.stages_per_core
-            compute_s = -(-sum(point.least_work.values()) // (word * chip.cores * chips)) * period_s
+            compute_s = -(-self._work // (word * chip.cores * chips)) * period_s
             chain_s = None if chips > 1 else self._chain(word) * period_s
         terms = {"compute": compute_s, "memory": memory_s, "chain": chain_s}
         bound_by = max(terms, key=lambda name: terms[name] or 0.0)
@@ -188,6 +191,7 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
         mapping=mapping,
         traffic=traffic_summary(plans, point),
         verification=verification,
+        micro_batches=None if point.parts is None else filled(report.MicroBatchesSummary, point.parts),
     )
 
 
@@ -244,7 +248,8 @@ def _utilization(streams: backend.Mapping, attained: backend.TaskMapping) -> flo
     """Return that of perfect streams, which do the same operations on chips of the same kind, in another time."""
     if not attained.time_s:
         return 0.0
-    return streams.figures.utilization * streams.figures.time_s * streams.chips / (attained.time_s * attained.chips)
+    one = streams.figures.utilization * streams.figures.time_s * streams.chips
+    return one * attained.runs / (attained.time_s * attained.chips)
 
 
 def _layouts(point: Point) -> Iterator[mapping_figures.LayoutSummary]:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend import Mapping
-from dfcompile.driver import Exploration, Point, explore
+from dfcompile.driver import Exploration, explore
 from dfcompile.errors import UserError
 from dfcompile.options.numbers import counts
 from dfcompile.report.summary import summarize
+from dfcompile.study import Point
 from tests.asked_options import asked
 
 MODELS = Path(__file__).parents[1] / "models"

@@ -22,8 +22,8 @@ from dfcompile.dfmodel_backend import TaskMapping
 from dfcompile.dfmodel_backend.attained.holding import KEPT, ROLLING
 from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE, NOT_HELD
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
-from dfcompile.driver import Point
 from dfcompile.lowering.levels import graph_of
+from dfcompile.study import Point
 from tests.whole.element_replay import replayed
 
 _CYCLES = 400  # of a fetch that are looked at

@@ -174,12 +174,13 @@ def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes, blocks:
             idle += (schedule.pes - len(tasks)) * (end - begin)
         else:
             idle += span - sum(lasting.tolist())
-    share_s = times.period_ns / schedule.pes / PER_S
+    runs = times.attained.runs
+    share_s = runs * times.period_ns / schedule.pes / PER_S
     expect_figures(where, summary, ROUNDING, work_s=busy * share_s, idle_elements_s=idle * share_s)
     expect_figures(where, summary, ROUNDING, waiting_s=waiting * share_s, throttled_s=throttled * share_s)
     expect_figures(where, summary, ROUNDING, whole_blocks_s=ended * share_s)
     alone_ns = sum(joined(times.overlap, compute, memory, 0.0) for compute, memory, _ in times.parts_ns)
     compute_ns = sum(compute for compute, _, _ in times.parts_ns)
-    slack_s = ROUNDING * times.time_ns / PER_S
-    expect_near(f"{where}.memory_s", summary.memory_s, (alone_ns - compute_ns) / PER_S, slack_s)
-    expect_near(f"{where}.network_s", summary.network_s, (times.time_ns - alone_ns) / PER_S, slack_s)
+    slack_s = runs * ROUNDING * times.time_ns / PER_S
+    expect_near(f"{where}.memory_s", summary.memory_s, runs * (alone_ns - compute_ns) / PER_S, slack_s)
+    expect_near(f"{where}.network_s", summary.network_s, runs * (times.time_ns - alone_ns) / PER_S, slack_s)

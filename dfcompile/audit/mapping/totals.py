@@ -30,10 +30,10 @@ from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, p
 from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.check.task_mappings import check_kernels, flop_of
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
-from dfcompile.driver import Point
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.report.mapping_figures import ExchangeSummary, KernelGroupSummary, MappingSummary, PerfectStreamsSummary
+from dfcompile.study import Point
 
 
 def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Point) -> None:
@@ -162,12 +162,17 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
 
 def _audit_totals(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:
     attained, system = point.attained, point.attained.system
-    dram_bytes = system.chips * sum(times.dram_bytes)
+    runs = attained.runs
+    dram_bytes = runs * system.chips * sum(times.dram_bytes)
     sram_bytes = max((one.sram_bytes for one in attained.configurations), default=0)
-    messages, moved = sum(one.message_bytes for one in times.exchanges), sum(one.moved_bytes for one in times.exchanges)
-    time_s, power = times.time_ns / PER_S, power_w(system)
+    messages, moved = (
+        (runs * sum(of) for of in zip(*((one.message_bytes, one.moved_bytes) for one in times.exchanges), strict=True))
+        if times.exchanges
+        else (0, 0)
+    )
+    time_s, power = runs * times.time_ns / PER_S, power_w(system)
     peak = peak_flop_per_s(system) * system.chips * time_s
-    used = model_flop(point.variant.dag) / peak if peak else 0.0
+    used = runs * model_flop(point.variant.dag) / peak if peak else 0.0
     expect_figures(where, summary, configs=len(attained.configurations), dram_bytes=dram_bytes, sram_bytes=sram_bytes)
     expect_figures(where, summary, network_bytes=messages, moved_bytes=moved)
     expect_figures(where, summary, MULTIPLIED, cost_usd=price_usd(system), power_w=power)

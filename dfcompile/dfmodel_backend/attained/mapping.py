@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -25,6 +26,7 @@ from dfcompile.dfmodel_backend.workload.graph import Exchange
 from dfcompile.distinct import numbered
 from dfcompile.host.stages import work_of
 from dfcompile.options import Timing
+from dfcompile.records import replace
 from dfcompile.scheduler import NO_PE, Schedule, ScheduleOptions
 
 
@@ -139,7 +141,10 @@ NOTHING = 1e-9  # of a time: what floating-point sums of the same parts differ b
 
 
 class TaskMapping(Struct, frozen=True, eq=False):
-    """What a lowering takes on a machine, replayed; figures are of all chips.
+    """What a lowering takes on a machine, replayed; figures are of all chips and all runs.
+
+    If the model runs in parts, one after the other, the lowering is that of a part: so are schedule, configurations,
+    phases, kernels and exchanges.
 
     Attributes:
         dag: the lowering; on several chips the share of one.
@@ -170,6 +175,7 @@ class TaskMapping(Struct, frozen=True, eq=False):
         exchanges: between chips.
         network_bytes: of messages.
         moved_bytes: that all chips together receive.
+        runs: of the lowering, one after the other.
     """
 
     dag: CanonicalDag
@@ -198,11 +204,46 @@ class TaskMapping(Struct, frozen=True, eq=False):
     exchanges: tuple[Exchange, ...] = ()
     network_bytes: int = 0
     moved_bytes: int = 0
+    runs: int = 1
 
     @property
     def gap(self) -> float:
         """(time - bound) / bound."""
         return gap_above(self.bound_time_s, self.time_s)
+
+
+def in_sequence(mapping: TaskMapping, runs: int, least_bytes: int, overlap: Overlap) -> TaskMapping:
+    """Return the mapping of a lowering that runs several times, each on inputs of its own.
+
+    No order of all runs takes less than their work on all processing elements, one run, or what they move together.
+
+    Args:
+        mapping: of one run.
+        runs: how often.
+        least_bytes: that all of them move at least.
+        overlap: of compute, memory and network.
+    """
+    system = mapping.system
+    chip, cores = system.accelerator, system.accelerator.cores
+    cycles = -(-runs * int(mapping.machine_dag.work.sum()) // cores)
+    if mapping.chips > 1:  # a share may have more work than another one
+        cycles = max(runs * (mapping.least_cycles - 1) + 1, 0)
+    memory_ns = least_bytes / (system.dram_gb_per_s * system.chips)
+    time_s = runs * mapping.time_s
+    bound_s = max(mapping.bound_time_s, overlap.time_ns(cycles / chip.frequency_ghz, memory_ns, 0.0) / NS_PER_S)
+    is_optimal = time_s <= bound_s * (1 + NOTHING)
+    return replace(
+        mapping,
+        runs=runs,
+        time_s=time_s,
+        bound_time_s=min(time_s, bound_s) if is_optimal else bound_s,
+        is_optimal=is_optimal,
+        parts=TimeParts(*(runs * part for part in astuple(mapping.parts))),
+        dram_bytes=runs * mapping.dram_bytes,
+        energy_j=runs * mapping.energy_j,
+        network_bytes=runs * mapping.network_bytes,
+        moved_bytes=runs * mapping.moved_bytes,
+    )
 
 
 def map_tasks(model: TaskModel) -> TaskMapping:
