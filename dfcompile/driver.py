@@ -14,7 +14,7 @@ from dfcompile.lowering import (
     KnownAlternatives,
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound
-from dfcompile.lowering.independence import is_in_independent_parts
+from dfcompile.lowering.independence import DividedModel
 from dfcompile.micro_batches import Parts, fastest_size
 from dfcompile.options import Aim, MicroBatches, Options, ShowStage, show_nothing
 from dfcompile.plan import plan_of
@@ -76,6 +76,8 @@ class _InParts:
     def __init__(self, whole: Study, read: ReadModel, show: ShowStage) -> None:
         self._whole, self._read, self._show = whole, read, show
         self._studies: dict[MicroBatches, Study | None] = {}
+        self._divided = DividedModel(whole.model.program, whole.plan.table)
+        self._dependent: set[str] = set()  # dimensions
         self.plans = TrafficPlans(whole.model.program)
 
     def points(self, schedule: ScheduleOptions) -> tuple[Point, ...]:
@@ -102,8 +104,8 @@ class _InParts:
         def time_of(place: int, size: int, below_s: float) -> float:
             said = MicroBatches(name, size)
             try:
-                study = self._study(said)
-            except UserError:  # such as a program that is another one for a single index
+                study = None if name in self._dependent else self._study(said)
+            except UserError:  # such as a program of vectors that needs two of them
                 return inf
             if study is None or _floor_s(points[place], study.bound(schedule)) * (extent // size) >= below_s:
                 return inf
@@ -111,9 +113,9 @@ class _InParts:
                 known[size] = self._points_in(study, said, schedule)
             return known[size][place].attained.time_s
 
-        found = []
+        found, bound = [], self._whole.bound(schedule)
         for place, point in enumerate(points):
-            floor_s = _floor_s(point, point.expansion_bound, self.plans.model.compulsory_bytes)
+            floor_s = _floor_s(point, bound, self.plans.model.compulsory_bytes)
             size = fastest_size(extent, point.attained.time_s, floor_s, partial(time_of, place))
             found.append(known[size][place])
         return tuple(found)
@@ -154,13 +156,16 @@ class _InParts:
         """
         if parts not in self._studies:
             self._studies[parts] = None
-            plan, model = self._whole.plan, self._whole.model
+            plan = self._whole.plan
             dims = {**plan.reading.dims, parts.dimension: parts.size}
             with self._show(f"looking at parts of {parts}"):
                 part = self._read(plan.options.model, replace(plan.reading, dims=dims))
                 count = plan.reading.dims[parts.dimension] // parts.size
-                is_one = is_in_independent_parts(model.program, part.program, plan.table, count)
-            self._studies[parts] = Study(part, plan, self._show) if is_one else None
+                is_one = self._divided.consists_of(part.program, count)
+            if is_one:
+                self._studies[parts] = Study(part, plan, self._show)
+            elif parts.size > 1:  # a single index is often another model
+                self._dependent.add(parts.dimension)
         return self._studies[parts]
 
 

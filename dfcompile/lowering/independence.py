@@ -1,7 +1,9 @@
 """Whether parts of a model along a dimension depend on nothing of one another, so that they may run in sequence."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import zip_longest
+from math import prod
 
 from dfcompile.canonical_dag import KernelLoop, LoopKind
 from dfcompile.frontend import Program
@@ -17,83 +19,68 @@ from dfcompile.lowering.shares import share_of
 _Blocks = dict[str, int]  # elements in a row of one part, of arrays that are in parts
 
 
-def is_in_independent_parts(whole: Program, part: Program, table: ExpansionTable, count: int) -> bool:
-    """Return whether a model is so many times another one, each time on parts of inputs and results of its own.
+class DividedModel:
+    """A model whose inputs and results may be in parts along one of their axes."""
 
-    Some loop of every operator that touches an array in parts goes through the parts of all arrays that it reads and
-    writes in the same order, and each of its iterations makes results of its own. The other model has the same
-    operators on fewer iterations of these loops. What is not known of an operator counts as dependent.
+    def __init__(self, program: Program, table: ExpansionTable) -> None:
+        """Take a program of level 0."""
+        self._program, self._table = program, table
+        self._views: list[View] = []
 
-    Args:
-        whole: of level 0.
-        part: the same model with one size smaller.
-        table: of expansions.
-        count: how many parts there are.
-    """
-    parts = _Parts(lower_to_canonical(whole, table), table, count)
-    loops = parts.loops_from(_blocks_of_inputs(whole, part, count))
-    if loops is None:
-        return False
-    operators = canonical_nodes(lower_to_canonical(part, table), table)
-    return all(_is_share(*ends, loops, count) for ends in zip_longest(parts.operators, operators))
+    @cached_property
+    def _lowered(self) -> Program:
+        """The program by the published expansions: what depends on what is the same by all."""
+        return lower_to_canonical(self._program, self._table)
 
+    @cached_property
+    def _operators(self) -> tuple[CanonicalNode[CanonicalOperator], ...]:
+        return tuple(canonical_nodes(self._lowered, self._table, self._views.append))
 
-def _blocks_of_inputs(whole: Program, part: Program, count: int) -> _Blocks:
-    """Return the inputs that are smaller along an axis in the part; empty if one is smaller in another way."""
-    blocks = {}
-    for port, smaller in zip(whole.inputs, part.inputs, strict=True):
-        axes = [axis for axis, ends in enumerate(zip(port.shape, smaller.shape, strict=True)) if ends[0] != ends[1]]
-        if axes:
-            inner = 1
-            for extent in smaller.shape[axes[0] :]:
-                inner *= extent
-            if len(axes) > 1 or port.shape[axes[0]] != count * smaller.shape[axes[0]]:
-                return {}
-            blocks[port.array] = inner
-    return blocks
+    def consists_of(self, part: Program, count: int) -> bool:
+        """Return whether the model is so many times another one, each time on parts of inputs and results of its own.
 
+        Some loop of every operator that touches an array in parts goes through the parts of all arrays that it reads
+        and writes in the same order, and each of its iterations makes results of its own. The other model has the same
+        operators on fewer iterations of these loops. What is not known of an operator counts as dependent.
 
-class _Parts:
-    """A program of level 1 whose arrays are in parts.
+        Args:
+            part: the same model of level 0 with one size smaller.
+            count: how many parts there are.
+        """
+        loops = self._loops_from(_blocks_of_inputs(self._program, part, count), count)
+        if loops is None:
+            return False
+        operators = canonical_nodes(lower_to_canonical(part, self._table), self._table)
+        return all(_is_share(*ends, loops, count) for ends in zip_longest(self._operators, operators))
 
-    Attributes:
-        operators: of the program, in topological order.
-    """
-
-    def __init__(self, program: Program, table: ExpansionTable, count: int) -> None:
-        views: list[View] = []
-        self.operators = tuple(canonical_nodes(program, table, views.append))
-        self._viewed = {view.tensor.name: view.source for view in views}
-        self._outputs = [port.array for port in program.outputs]
-        self._count = count
-
-    def loops_from(self, blocks: _Blocks) -> Mapping[str, KernelLoop] | None:
+    def _loops_from(self, blocks: _Blocks, count: int) -> Mapping[str, KernelLoop] | None:
         """Return the loop of each operator that goes through parts; None if some operator has none, or no result parts.
 
         Args:
             blocks: of the inputs that are in parts; those of other arrays are added.
+            count: of parts.
         """
         known = -1
         while known < len(blocks):  # what is made of constants gets parts from who reads it
             known = len(blocks)
-            found = [(op.name, self._loop(op, blocks)) for op in self.operators]
+            found = [(op.name, self._loop(op, blocks, count)) for op in self._operators]
         loops = {name: loop for name, loop in found if loop is not None}
-        is_known = all(op.name in loops or not self._touched(op, blocks) for op in self.operators)
-        results = [root_of(name, self._viewed) for name in self._outputs]
-        return loops if is_known and results and blocks.keys() >= set(results) else None
+        is_known = all(op.name in loops or blocks.keys().isdisjoint(self._arrays(op)) for op in self._operators)
+        results = {self._root(port.array) for port in self._lowered.outputs}
+        return loops if is_known and results and blocks.keys() >= results else None
+
+    def _root(self, name: str) -> str:
+        return root_of(name, {view.tensor.name: view.source for view in self._views})
 
     def _arrays(self, op: CanonicalNode[CanonicalOperator]) -> list[str]:
-        return [root_of(tensor.name, self._viewed) for tensor in (*op.operands(), *op.results())]
+        return [self._root(tensor.name) for tensor in (*op.operands(), *op.results())]
 
-    def _touched(self, op: CanonicalNode[CanonicalOperator], blocks: _Blocks) -> bool:
-        return not blocks.keys().isdisjoint(self._arrays(op))
-
-    def _loop(self, op: CanonicalNode[CanonicalOperator], blocks: _Blocks) -> KernelLoop | None:
+    def _loop(self, op: CanonicalNode[CanonicalOperator], blocks: _Blocks, count: int) -> KernelLoop | None:
         """Return the loop of an operator that goes through parts, and add the blocks of its other arrays."""
         arrays = self._arrays(op)
-        for loop in _loops_of(op) if self._touched(op, blocks) else ():
-            if loop.kind is LoopKind.PARALLEL and loop.extent % self._count == 0:
-                own = loop.extent // self._count  # iterations of a part
+        for loop in () if blocks.keys().isdisjoint(arrays) else _loops_of(op):
+            if loop.kind is LoopKind.PARALLEL and loop.extent % count == 0:
+                own = loop.extent // count  # iterations of a part
                 digits = (*loop.inputs, *loop.outputs)
                 needed = [None if digit is None else digit.stride * own for digit in digits]
                 found = dict(zip(arrays, needed, strict=True))
@@ -102,6 +89,20 @@ class _Parts:
                     blocks.update((name, block) for name, block in found.items() if block is not None)
                     return loop
         return None
+
+
+def _blocks_of_inputs(whole: Program, part: Program, count: int) -> _Blocks:
+    """Return the inputs that are smaller along an axis in the part; empty if one is smaller in another way."""
+    blocks: _Blocks = {}
+    if [len(port.shape) for port in whole.inputs] != [len(port.shape) for port in part.inputs]:
+        return blocks
+    for port, smaller in zip(whole.inputs, part.inputs, strict=True):
+        axes = [axis for axis, ends in enumerate(zip(port.shape, smaller.shape, strict=True)) if ends[0] != ends[1]]
+        if axes:
+            if len(axes) > 1 or port.shape[axes[0]] != count * smaller.shape[axes[0]]:
+                return {}
+            blocks[port.array] = prod(smaller.shape[axes[0] :])
+    return blocks
 
 
 def _loops_of(op: CanonicalNode[CanonicalOperator]) -> Iterator[KernelLoop]:

@@ -233,11 +233,7 @@ class MicroBatchesSummary:
 
 @record()
 class Result:
-    """What one choice of expansions gives on one number of processing elements.
-
-    Of a model in micro-batches, `makespan_cycles`, `traffic` and the totals of `mapping` are of all of them; everything
-    else is of one: schedule, operators, configurations, phases, kernels, exchanges, perfect streams.
-    """
+    """What one choice of expansions gives on one number of processing elements."""
 
     pes: int = figure("processing elements", unit="PEs", least=1)
     expansions: Mapping[str, str] = figure(
