@@ -6,7 +6,7 @@ from math import inf
 from msgspec import Struct
 
 _WORTH_IT = 1.05  # times what no lowering falls below; nearer to it, parts are not looked at
-_IN_VAIN = 2  # sizes in a row that are not faster end the search
+_IN_VAIN = 4  # sizes in a row that are not faster end the search
 
 
 class Parts(Struct, frozen=True):

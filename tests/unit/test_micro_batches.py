@@ -1,0 +1,137 @@
+"""Parts of a model: which sizes are looked at, and what a run in parts says."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from dfcompile.audit.reports import audit_report
+from dfcompile.driver import Exploration, explore
+from dfcompile.errors import UserError, VerificationError
+from dfcompile.micro_batches import fastest_size, sizes_of
+from dfcompile.options import MicroBatches
+from dfcompile.records import replace
+from dfcompile.report.summary import summarize
+from tests.asked_options import asked
+from tests.onnx_text import model_from_text
+
+DIMS = {"N": 64}
+PUSCH = Path(__file__).parents[2] / "examples" / "pusch_mimo" / "mimo.py"
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return two products of as many matrices as are asked for."""
+    graph = "g (float[N,8,8] x, float[N,8,8] z) => (float[N,8,8] y) { a = MatMul(x, z) b = Relu(a) y = MatMul(b, z) }"
+    file = tmp_path_factory.mktemp("models") / "chain.onnx"
+    onnx.save(model_from_text(graph), file)
+    return file
+
+
+def _in_parts(model: Path, said: str = "N=16", **more: object) -> Exploration:
+    return explore(asked(model, (4,), "auto", dims=DIMS, micro_batches=said, **more))
+
+
+@pytest.mark.parametrize("extent", [1, 2, 7, 36, 97, 3276])
+def test_sizes_divide_the_extent_and_grow(extent: int) -> None:
+    sizes = list(sizes_of(extent))
+
+    assert all(extent % size == 0 and size < extent for size in sizes)
+    assert all(larger >= 2 * size for size, larger in zip(sizes, sizes[1:], strict=False))
+    assert sizes[:1] == [1] * (extent > 1)
+
+
+def test_size_that_takes_least_time_is_taken() -> None:
+    times = {1: 90.0, 2: 50.0, 4: 30.0, 8: 35.0, 16: 40.0, 32: 45.0}
+
+    assert fastest_size(64, 100.0, 10.0, lambda size, _: times[size]) == 4
+    assert fastest_size(64, 20.0, 10.0, lambda size, _: times[size]) == 64  # the whole
+
+
+def test_no_size_is_looked_at_where_the_whole_takes_little_more_than_it_must() -> None:
+    def unasked(size: int, _: float) -> float:
+        raise AssertionError(size)
+
+    assert fastest_size(64, 10.4, 10.0, unasked) == 64
+
+
+def test_totals_are_those_of_all_parts_and_the_rest_is_of_one(chain: Path) -> None:
+    found = _in_parts(chain)
+    one = explore(asked(chain, (4,), "auto", dims={"N": 16}, micro_batches="whole"))
+    report, alone = summarize(found), summarize(one)
+    audit_report(report, found)
+    (result,), (part,) = report.results, alone.results
+    assert result.mapping is not None
+    assert part.mapping is not None
+    assert result.traffic is not None
+
+    assert result.micro_batches is not None
+    assert (result.micro_batches.dimension, result.micro_batches.size, result.micro_batches.count) == ("N", 16, 4)
+    assert (result.schedule, result.mapping.kernels) == (part.schedule, part.mapping.kernels)
+    assert result.makespan_cycles == 4 * (part.makespan_cycles or 0)
+    assert result.mapping.dram_bytes == result.traffic.moved_bytes == 4 * part.mapping.dram_bytes
+    assert result.mapping.time_s == pytest.approx(4 * part.mapping.time_s)
+    assert result.traffic.proved_bytes == 3 * 64 * 8 * 8 * 4  # of the whole
+    # At least work and what is asked for, whatever order all parts have.
+    work = 4 * part.schedule.total_work_cycles / 4 / 1e9
+    assert work <= result.mapping.bound_time_s <= result.mapping.time_s * (1 + 1e-9)
+
+
+def test_the_audit_refuses_totals_of_a_part(chain: Path) -> None:
+    found = _in_parts(chain)
+    report = summarize(found)
+    (result,) = report.results
+    assert result.mapping is not None
+    once = replace(result.mapping, time_s=result.mapping.time_s / 4)
+
+    with pytest.raises(VerificationError, match="makespan_cycles"):
+        audit_report(replace(report, results=(replace(result, mapping=once),)), found)
+    with pytest.raises(VerificationError, match="micro_batches"):
+        audit_report(replace(report, results=(replace(result, micro_batches=None),)), found)
+
+
+def test_parts_are_chosen_where_the_whole_takes_longer_than_it_must() -> None:
+    """Of matrices that a chip holds some of: all scopes over all matrices would move every array again and again."""
+    dims = {"N": 256, "R": 16, "L": 4}
+    found = explore(asked(PUSCH, (64,), "auto", dims=dims))
+    (point,), (result,) = found.points, summarize(found).results
+    assert result.mapping is not None
+
+    assert point.parts is not None
+    assert point.parts.count * point.parts.size == dims["N"]
+    assert result.mapping.time_s <= 1.06 * result.mapping.ideal_time_s
+
+
+def test_whole_is_kept_where_it_takes_little_more_than_it_must(chain: Path) -> None:
+    assert _in_parts(chain, "auto").points[0].parts is None
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("N=5", "--micro-batches N=5: found 64 against a multiple of 5"),
+        ("M=2", "--micro-batches M=2: found --dim N=64 against --dim M=SIZE"),
+    ],
+)
+def test_parts_that_there_are_not_are_refused(chain: Path, said: str, expected: str) -> None:
+    with pytest.raises(UserError, match=expected):
+        _in_parts(chain, said)
+
+
+def test_dependent_parts_are_refused(tmp_path: Path) -> None:
+    model = model_from_text("g (float[N,4] x) => (float[N,4] y) { y = Softmax<axis = 0>(x) }")
+    onnx.save(model, tmp_path / "softmax.onnx")
+
+    with pytest.raises(UserError, match="not known to be independent"):
+        _in_parts(tmp_path / "softmax.onnx")
+
+
+def test_words_of_the_option() -> None:
+    options = asked(Path("m.onnx"), (4,), "auto", micro_batches="batch=8")
+
+    assert options.micro_batches == MicroBatches("batch", 8)
+    assert str(options.micro_batches) == "batch=8"
+    with pytest.raises(UserError, match="found 'some' against auto, whole or NAME=SIZE"):
+        asked(Path("m.onnx"), (4,), "auto", micro_batches="some")
+    with pytest.raises(UserError, match="found beside --repeat"):
+        asked(Path("m.onnx"), (4,), "auto", micro_batches="batch=8", repeat=2)
