@@ -15,7 +15,7 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound
 from dfcompile.lowering.independence import DividedModel
-from dfcompile.micro_batches import Parts, fastest_size
+from dfcompile.micro_batches import FastestParts, Parts, groups_of
 from dfcompile.options import Aim, MicroBatches, Options, ShowStage, show_nothing
 from dfcompile.plan import plan_of
 from dfcompile.records import replace
@@ -89,7 +89,7 @@ class _InParts:
         plan = self._whole.plan
         asked = plan.saved[schedule.pes].micro_batches if plan.saved else plan.options.micro_batches
         if asked.size:
-            return self._points_in(self._required(asked), asked, schedule)
+            return self._points_in(self._required(asked, schedule), asked, schedule)
         points = self._whole.points(schedule)
         if asked.is_chosen and plan.chooses and plan.options.objective is Aim.TIME and plan.options.repeat == 1:
             for name in plan.reading.dims:
@@ -98,40 +98,48 @@ class _InParts:
 
     def _faster(self, points: tuple[Point, ...], name: str, schedule: ScheduleOptions) -> tuple[Point, ...]:
         """Return, for each number of chips, what is faster of these points and parts of a dimension."""
-        extent = self._whole.plan.reading.dims[name]
-        known: dict[int, tuple[Point, ...]] = {extent: points}
+        extent, bound = self._whole.plan.reading.dims[name], self._whole.bound(schedule)
+        known: dict[MicroBatches, tuple[Point, ...]] = {}
+        most = schedule.pes if len(points) == points[0].chips == 1 else 1
 
-        def time_of(place: int, size: int, below_s: float) -> float:
-            said = MicroBatches(name, size)
+        def time_of(place: int, size: int, groups: int, below_s: float) -> float:
+            said = MicroBatches(name, size, groups)
             try:
-                study = None if name in self._dependent else self._study(said)
+                study = None if name in self._dependent else self._study(MicroBatches(name, size))
             except UserError:  # such as a program of vectors that needs two of them
                 return inf
-            if study is None or _floor_s(points[place], study.bound(schedule)) * (extent // size) >= below_s:
+            if study is None:
                 return inf
-            if size not in known:
-                known[size] = self._points_in(study, said, schedule)
-            return known[size][place].attained.time_s
+            rounds = -(-extent // (size * groups))
+            floor_s = _floor_s(points[place], study.bound(replace(schedule, pes=schedule.pes // groups)))
+            if rounds * floor_s >= below_s:
+                return inf
+            if said not in known:
+                known[said] = self._points_in(study, said, schedule)
+            return known[said][place].attained.time_s
 
-        found, bound = [], self._whole.bound(schedule)
+        found = []
         for place, point in enumerate(points):
-            floor_s = _floor_s(point, bound, self.plans.model.compulsory_bytes)
-            size = fastest_size(extent, point.attained.time_s, floor_s, partial(time_of, place))
-            found.append(known[size][place])
+            limits = point.attained.time_s, _floor_s(point, bound, self.plans.model.compulsory_bytes)
+            groups = partial(_groups_of, extent, most)
+            best = FastestParts(extent, groups, limits, partial(time_of, place)).found()
+            found.append(point if best is None else known[MicroBatches(name, *best)][place])
         return tuple(found)
 
-    def _points_in(self, study: Study, parts: MicroBatches, schedule: ScheduleOptions) -> tuple[Point, ...]:
-        extent, least_bytes = self._whole.plan.reading.dims[parts.dimension], self.plans.model.compulsory_bytes
-        of_all = Parts(parts.dimension, parts.size, extent // parts.size, least_bytes)
-        overlap = study.plan.mapping.overlap
-        return tuple(
-            replace(
-                point, parts=of_all, attained=backend.in_sequence(point.attained, of_all.count, least_bytes, overlap)
-            )
-            for point in study.points(schedule)
-        )
+    def _points_in(self, study: Study, said: MicroBatches, schedule: ScheduleOptions) -> tuple[Point, ...]:
+        plan, pes, least_bytes = self._whole.plan, schedule.pes, self.plans.model.compulsory_bytes
+        count, groups, whole = plan.reading.dims[said.dimension] // said.size, said.at_once, plan.system.with_cores(pes)
+        parts = Parts(said.dimension, said.size, count, groups, pes, whole, least_bytes)
+        group = study.on_system(whole.in_groups(groups))
+        points = group.points(replace(schedule, pes=pes // groups))
 
-    def _required(self, parts: MicroBatches) -> Study:
+        def in_parts(attained: backend.TaskMapping) -> backend.TaskMapping:
+            used = replace(whole, chips=attained.system.chips, network=attained.system.network)
+            return backend.in_parts(attained, used, count, groups, least_bytes)
+
+        return tuple(replace(point, parts=parts, attained=in_parts(point.attained)) for point in points)
+
+    def _required(self, parts: MicroBatches, schedule: ScheduleOptions) -> Study:
         """Return the model of a part that is asked for.
 
         Raises:
@@ -143,7 +151,12 @@ class _InParts:
             raise UserError(f"{where}: found --dim {known} against --dim {parts.dimension}=SIZE")
         if not dims[parts.dimension] or dims[parts.dimension] % parts.size:
             raise UserError(f"{where}: found {dims[parts.dimension]} against a multiple of {parts.size}")
-        found = self._study(parts)
+        if parts.at_once > min(schedule.pes, dims[parts.dimension] // parts.size):
+            most = min(schedule.pes, dims[parts.dimension] // parts.size)
+            raise UserError(f"{where}: found {parts.at_once} groups against at most {most}, as many as PEs and parts")
+        if parts.at_once > 1 and self._whole.plan.options.chips != (1,):
+            raise UserError(f"{where}: found groups of PEs beside --chips against one of them")
+        found = self._study(replace(parts, at_once=1))
         if found is None:
             raise UserError(f"{where}: parts of {parts.dimension!r} are not known to be independent of one another")
         return found
@@ -169,9 +182,13 @@ class _InParts:
         return self._studies[parts]
 
 
+def _groups_of(extent: int, most: int, size: int) -> tuple[int, ...]:
+    return groups_of(extent // size, most)
+
+
 def _floor_s(point: Point, bound: ExpansionBound | None, least_bytes: int = 0) -> float:
     """Return a time that no lowering falls below on the machine of a point."""
-    system = point.system
+    system = point.whole_system
     chip, per_s = system.accelerator, NS_PER_S * point.chips
     cycles = 0 if bound is None else bound.cycles // (chip.lanes_per_core * chip.stages_per_core)
     return max(cycles / (chip.frequency_ghz * per_s), least_bytes / (system.dram_gb_per_s * per_s))

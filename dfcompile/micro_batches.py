@@ -1,12 +1,14 @@
-"""Micro-batches: a model runs in parts of a dimension, one after the other, each lowered and mapped as a model."""
+"""Micro-batches: a model runs in parts of a dimension, on groups of processing elements side by side."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
 
+from dfcompile import dfmodel_backend as backend
+
 _WORTH_IT = 1.05  # times what no lowering falls below; nearer to it, parts are not looked at
-_IN_VAIN = 4  # sizes in a row that are not faster end the search
+_TIMES_AS_MANY = 4  # groups, from one number that is looked at to the next
 
 
 class Parts(Struct, frozen=True):
@@ -16,13 +18,24 @@ class Parts(Struct, frozen=True):
         dimension: of which each has some indices.
         size: how many indices a part has.
         count: of parts.
+        at_once: groups of processing elements, each of which runs one part after another.
+        pes: of the chip.
+        system: with all of it.
         proved_bytes: that every run of the whole model moves.
     """
 
     dimension: str
     size: int
     count: int
+    at_once: int
+    pes: int
+    system: backend.System
     proved_bytes: int
+
+    @property
+    def rounds(self) -> int:
+        """How many parts a group runs, at most."""
+        return -(-self.count // self.at_once)
 
 
 def sizes_of(extent: int) -> Iterator[int]:
@@ -38,30 +51,78 @@ def sizes_of(extent: int) -> Iterator[int]:
             least = 2 * size
 
 
+def groups_of(count: int, pes: int) -> tuple[int, ...]:
+    """Return numbers of groups that so many parts are run on: the fewest with which each runs as few.
+
+    >>> groups_of(18, 1024)
+    (1, 4, 9, 18)
+    """
+    found, most = [1], 1
+    while most < min(count, pes):
+        most = min(most * _TIMES_AS_MANY, count, pes)
+        rounds = -(-count // most)
+        found.append(-(-count // rounds))
+    return tuple(dict.fromkeys(found))
+
+
+Time = Callable[[int, int, float], float]  # of all parts of a size on so many groups, if it may be less than another
+
+
+class FastestParts:
+    """The search for the size of parts, and the groups, with which all parts take the least time.
+
+    Of small parts and small groups fewer elements wait for one another; in large ones arrays are shared.
+
+    Attributes:
+        best: size and groups; None: the whole is not slower than any.
+    """
+
+    def __init__(self, extent: int, groups: Callable[[int], Sequence[int]], limits: tuple[float, float], time: Time):
+        """Begin.
+
+        Args:
+            extent: of the dimension.
+            groups: numbers of them to look at for a size.
+            limits: time of the whole, and what no lowering falls below.
+            time: see `Time`; infinite for a size that there is not.
+        """
+        self._groups = [(size, groups(size)) for size in sizes_of(extent)]
+        self._least_s, self._floor_s = limits
+        self._time = time
+        self._known: dict[tuple[int, int], float] = {}
+        self.best: tuple[int, int] | None = None
+
+    def found(self) -> tuple[int, int] | None:
+        """Return the best: from the smallest parts in one group on, a step at a time while that is faster."""
+        for start in range(len(self._groups)):
+            at, now_s = (start, 0), self._of((start, 0))
+            while True:
+                nearest = min(self._neighbours(*at), key=self._of, default=at)
+                if self._of(nearest) >= now_s:
+                    break
+                at, now_s = nearest, self._of(nearest)
+            if self.best is not None:
+                break
+        return self.best
+
+    def _of(self, place: tuple[int, int]) -> float:
+        """Return the time at a place, infinite where it is not looked at: the best is hardly to be beaten."""
+        if place not in self._known and is_far(self._least_s, self._floor_s):
+            size, groups = self._groups[place[0]]
+            chosen = size, groups[place[1]]
+            self._known[place] = self._time(*chosen, self._least_s)
+            if self._known[place] < self._least_s:
+                self._least_s, self.best = self._known[place], chosen
+        return self._known.get(place, inf)
+
+    def _neighbours(self, size: int, groups: int) -> Iterator[tuple[int, int]]:
+        most = len(self._groups[size][1])
+        yield from ((size, other) for other in (groups + 1, groups - 1) if 0 <= other < most)
+        for other in (size + 1, size - 1):
+            if 0 <= other < len(self._groups):
+                yield other, min(groups, len(self._groups[other][1]) - 1)
+
+
 def is_far(time_s: float, floor_s: float) -> bool:
     """Return whether a time is so far above what no lowering falls below that parts are worth a search."""
     return time_s > _WORTH_IT * floor_s
-
-
-def fastest_size(extent: int, whole_s: float, floor_s: float, time_of: Callable[[int, float], float]) -> int:
-    """Return the size of parts with which all of them take the least time; the extent if none is faster than the whole.
-
-    Small parts leave elements idle, and large ones have too few or too large tasks: so sizes are looked at from the
-    smallest on, until several in a row are no better, or it cannot get much better.
-
-    Args:
-        extent: of the dimension.
-        whole_s: time of the whole.
-        floor_s: what no lowering falls below.
-        time_of: gives the time of all parts of a size, if it may be less than another one.
-    """
-    best_s, best, in_vain = whole_s, extent, 0
-    for size in sizes_of(extent):
-        if in_vain == _IN_VAIN or not is_far(best_s, floor_s):
-            break
-        found_s = time_of(size, best_s)
-        if found_s < best_s:
-            best_s, best, in_vain = found_s, size, 0
-        elif found_s < inf and best != extent:
-            in_vain += 1
-    return best

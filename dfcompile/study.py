@@ -1,6 +1,7 @@
 """A model on any number of processing elements: chosen, lowered, scheduled and mapped."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from math import inf
 from typing import assert_never
 
@@ -53,7 +54,8 @@ class Point(Struct, frozen=True, eq=False):
         repetition: of the schedule, if the model runs more than once.
         is_saved: whether the variant is a choice of an earlier run.
         alternatives: all that the known expansions offer for what is scheduled; ``None`` where that was not looked at.
-        parts: that the model runs in; variant, schedule, bounds and selection are those of one. ``None``: it is whole.
+        parts: that the model runs in; everything else but `attained` is of one, on the elements and the system of a
+            group. ``None``: it is whole.
     """
 
     variant: Variant
@@ -72,9 +74,19 @@ class Point(Struct, frozen=True, eq=False):
     parts: Parts | None = None
 
     @property
+    def all_pes(self) -> int:
+        """Processing elements of a chip, in all groups."""
+        return self.pes if self.parts is None else self.parts.pes
+
+    @property
+    def whole_system(self) -> backend.System:
+        """The system with all groups."""
+        return self.system if self.parts is None else self.parts.system
+
+    @property
     def sram_bytes(self) -> float:
         """SRAM of a chip; 0: unlimited."""
-        return self.system.accelerator.sram_bytes
+        return self.whole_system.accelerator.sram_bytes
 
     @property
     def shown_schedule(self) -> tuple[CanonicalDag, Schedule]:
@@ -97,6 +109,12 @@ class Study:
         known = self.alternatives
         self._choice = None if known is None or plan.saved else _automatic_choice(plan, lowerings, known)
         self._work = None if known is None else least_work(known)
+
+    def on_system(self, system: backend.System) -> "Study":
+        """Return the same on another system."""
+        found = copy(self)
+        found.plan = replace(self.plan, system=system)
+        return found
 
     def bound(self, schedule: ScheduleOptions) -> ExpansionBound | None:
         """Return what no lowering falls below, unless other options change the tasks as well."""

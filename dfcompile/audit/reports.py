@@ -47,7 +47,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     graphs: dict[CanonicalDag, GraphFigures] = {}
     for where, result, point in expect_rows("results", report.results, exploration.points):
         graph = graphs.setdefault(point.variant.dag, GraphFigures(point.variant.dag))
-        expect(f"{where}.pes", result.pes, point.pes)
+        expect(f"{where}.pes", result.pes, point.all_pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
         audit_lowerings(f"{where}.lowerings", result.lowerings, point.variant)
         expansions[id(point.alternatives)].audit(f"{where}.over_expansions", result.over_expansions, point, graph)
@@ -73,7 +73,8 @@ def _audit_parts(where: str, found: MicroBatchesSummary | None, point: Point, pr
         expect(f"{where}: whether there are some", found is not None, parts is not None)
         expect(f"{where}: runs", runs, 1)
         return
-    expect_figures(where, found, dimension=parts.dimension, size=parts.size, count=runs)
+    expect_figures(where, found, dimension=parts.dimension, size=parts.size, count=runs, at_once=parts.at_once)
+    expect_at_least(f"{where}: processing elements", parts.pes, parts.at_once * point.pes, "those of all groups")
     expect(f"{where}.count", parts.count, runs)
     expect(f"{where}: bytes that are proved", parts.proved_bytes, proved_bytes)
 

@@ -14,7 +14,7 @@ from dfcompile.options.numbers import count
 from dfcompile.options.readers import expansions, granularities, micro_batches
 from dfcompile.options.words import ExpansionRule, Granularities, MicroBatches
 
-FORM: Final = "--pes P --expand [ORIGIN:]OP=NAME … --granularity NAME … --micro-batches NAME=SIZE"
+FORM: Final = "--pes P --expand [ORIGIN:]OP=NAME … --granularity NAME … --micro-batches NAME=SIZE[/GROUPS]"
 _COMMENT: Final = "#"
 _PLAIN: Final = re.compile(r"[\w@%+=:./-]*(?:\{[^,{}]*\})?")  # what a shell takes as it is
 

@@ -66,11 +66,11 @@ class Options:
         metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
     )
     micro_batches: MicroBatches = lowering(
-        "Run the model in parts of a dimension of --dim, one after the other: auto, whole, or the size of a part.",
-        more="No part needs anything of another. *auto* looks at parts where the whole takes longer than it need; see "
-        "[micro-batches](mapping.md#micro-batches).",
+        "Run the model in parts of a dimension of --dim, each on a group of PEs: auto, whole, or the size of a part.",
+        more="No part needs anything of another. *auto* looks at parts where the whole takes longer than it need; "
+        "`NAME=SIZE/GROUPS` runs so many at once. See [micro-batches](mapping.md#micro-batches).",
         default=MicroBatches(),
-        metavar="auto|whole|NAME=SIZE",
+        metavar="auto|whole|NAME=SIZE[/GROUPS]",
     )
     passes: tuple[str, ...] = lowering(
         "Passes that rewrite the program or the graph of tasks, in this order.",

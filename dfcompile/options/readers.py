@@ -196,19 +196,20 @@ def granularities(_where: str, given: Names) -> Granularities:
 
 
 def micro_batches(where: str, given: str) -> MicroBatches:
-    """Read in which parts a model runs: ``auto``, ``whole``, or the size of a dimension in a part.
+    """Read in which parts a model runs: ``auto``, ``whole``, or the size of a part and how many run at once.
 
     Raises:
         UserError: none of them.
 
-    >>> micro_batches("--micro-batches", "batch=8")
-    MicroBatches(dimension='batch', size=8)
+    >>> micro_batches("--micro-batches", "batch=8/4")
+    MicroBatches(dimension='batch', size=8, at_once=4)
     """
-    name, is_sized, size = given.partition("=")
+    name, is_sized, said = given.rpartition("=")
+    size, is_divided, groups = said.partition("/")
     if is_sized and name:
-        return MicroBatches(name, count(f"{where} {name}", size))
+        return MicroBatches(name, count(f"{where} {name}", size), count(f"{where} {name}", groups) if is_divided else 1)
     if given not in {"auto", "whole"}:
-        raise UserError(f"{where}: found {given!r} against auto, whole or NAME=SIZE")
+        raise UserError(f"{where}: found {given!r} against auto, whole or NAME=SIZE[/GROUPS]")
     return MicroBatches(given)
 
 

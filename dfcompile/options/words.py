@@ -224,13 +224,16 @@ class MicroBatches(Struct, frozen=True):
     Attributes:
         dimension: by whose size parts are told apart; ``auto``: it is chosen, ``whole``: there is one part.
         size: of the dimension in a part; 0 where none is given.
+        at_once: parts, each on a group of processing elements.
     """
 
     dimension: str = "auto"
     size: int = 0
+    at_once: int = 1
 
     def __str__(self) -> str:
-        return f"{self.dimension}={self.size}" if self.size else self.dimension
+        groups = f"/{self.at_once}" if self.at_once > 1 else ""
+        return f"{self.dimension}={self.size}{groups}" if self.size else self.dimension
 
     @property
     def is_chosen(self) -> bool:

@@ -224,11 +224,12 @@ class RepetitionSummary:
 
 @record("micro_batches")
 class MicroBatchesSummary:
-    """The parts that a model runs in, one after the other; results of a part depend on it alone."""
+    """The parts that a model runs in, on groups of PEs; results of a part depend on it alone."""
 
     dimension: str = figure("of which a part has some indices: a name of `--dim`")
     size: int = figure("indices of the dimension in a part", unit="indices", least=1)
     count: int = figure("of them", unit="micro-batches", least=1)
+    at_once: int = figure("on groups of PEs, each of which runs one after another", unit="micro-batches", least=1)
 
 
 @record()
@@ -277,9 +278,9 @@ class Result:
     )
     verification: VerificationSummary | None = figure("with `--verify`: lowered model and reference", default=None)
     micro_batches: MicroBatchesSummary | None = figure(
-        "parts that the model runs in one after the other (`--micro-batches`); absent if it runs as a whole. "
-        "`makespan_cycles`, `traffic`, and times, bytes and energy of `mapping` itself, are of all of them; schedule, "
-        "operators, configurations, phases, kernels, exchanges and perfect streams are of one",
+        "parts that the model runs in (`--micro-batches`); absent if it runs as a whole. `makespan_cycles`, `traffic`, "
+        "and figures of `mapping` itself are of all; schedule, operators, configurations, phases, kernels, exchanges, "
+        "roofs and perfect streams are of one part on one group of PEs",
         default=None,
     )
 

@@ -7,6 +7,7 @@ from dfcompile.errors import UserError
 from dfcompile.host.printable import printable
 from dfcompile.options.choice_file import choice_options, choice_text
 from dfcompile.options.shared import SECTIONS
+from dfcompile.options.words import MicroBatches
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import MicroBatchesSummary, Report, Result, VerificationSummary, elements
 from dfcompile.report.mapping_figures import MappingSummary
@@ -67,7 +68,8 @@ def screen_lines(report: Report, width: int) -> list[str]:
             lines += folded(_limit(report, result, mapping), width)
     for result, mapping in report.mapped:
         if id(result) in best and result.micro_batches is not None:
-            each = f"{_time(mapping.time_s / result.runs)} each, one after the other"
+            rounds = -(-result.runs // result.micro_batches.at_once)
+            each = f"{_time(mapping.time_s / rounds)} each"
             lines += folded(printable(f"{report.where(result)}: {_parts(result.micro_batches)}, {each}"), width)
     for note in (*verification_notes(report), *_choices(report, width), *_hints(report)):
         lines += folded(note, width)
@@ -104,7 +106,8 @@ def answer(report: Report) -> str:
 
 
 def _parts(found: MicroBatchesSummary) -> str:
-    return f"{found.count:,} micro-batches of {found.dimension}={found.size}"
+    at_once = f", {found.at_once:,} at once" if found.at_once > 1 else ""
+    return f"{found.count:,} micro-batches of {found.dimension}={found.size}{at_once}"
 
 
 def _cost(result: Result) -> tuple[int, int]:
@@ -249,7 +252,7 @@ def _taken(report: Report) -> dict[int, str]:
 
 def _kept(result: Result) -> tuple[str, ...]:
     found = result.micro_batches
-    return () if found is None else (f"{found.dimension}={found.size}",)
+    return () if found is None else (str(MicroBatches(found.dimension, found.size, found.at_once)),)
 
 
 def _choices(report: Report, width: int) -> Iterator[str]:

@@ -134,8 +134,9 @@ class Ideals:
 
         On several chips no chain is known: their shares may be without what follows from constants.
         """
-        chip, chips = point.system.accelerator, point.chips
-        memory_s = self._proved_bytes / (point.system.dram_gb_per_s * chips * NS_PER_S)
+        system, chips = point.whole_system, point.chips
+        chip = system.accelerator
+        memory_s = self._proved_bytes / (system.dram_gb_per_s * chips * NS_PER_S)
         period_s = 1 / (chip.frequency_ghz * NS_PER_S)
         compute_s = chain_s = None
         if point.least_work is not None and self._chain is not None:
@@ -180,7 +181,7 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
         in_sequence, elements = (repeated.repeats * each for each in once)
         repetition = filled(report.RepetitionSummary, repeated, in_sequence_cycles=in_sequence, io_elements=elements)
     return report.Result(
-        pes=point.pes,
+        pes=point.all_pes,
         expansions=variant.expansions,
         makespan_cycles=ceil(rounded(cycles)),  # rounded up beyond the digits that a report has
         schedule=schedules.schedule_summary(point.scheduled, variant.scheduling.depths),
@@ -219,7 +220,7 @@ def _mapping(point: Point, ideal: mapping_figures.IdealSummary, ideal_time_s: fl
         chips_available=point.chips,
         ideal_time_s=ideal_time_s,
         configs=len(attained.configurations),
-        utilization=_utilization(streams, attained),
+        utilization=_utilization(streams, attained, point.pes / point.all_pes),
         sharding=tuple(_layouts(point)),
         kernels=kernel_groups(attained.kernels, attained.chips),
         ideal=ideal,
@@ -244,12 +245,18 @@ def kernel_groups(
     return tuple(replace(alone, kernels=tuple(names), count=len(names)) for alone, names in groups.items())
 
 
-def _utilization(streams: backend.Mapping, attained: backend.TaskMapping) -> float:
-    """Return that of perfect streams, which do the same operations on chips of the same kind, in another time."""
+def _utilization(streams: backend.Mapping, attained: backend.TaskMapping, part: float) -> float:
+    """Return that of perfect streams, which do the same operations on chips of the same kind, in another time.
+
+    Args:
+        streams: perfect ones.
+        attained: the mapping.
+        part: of the processing elements that either has.
+    """
     if not attained.time_s:
         return 0.0
     one = streams.figures.utilization * streams.figures.time_s * streams.chips
-    return one * attained.runs / (attained.time_s * attained.chips)
+    return one * attained.runs / (attained.time_s * attained.chips) * part
 
 
 def _layouts(point: Point) -> Iterator[mapping_figures.LayoutSummary]:

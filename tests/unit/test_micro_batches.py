@@ -1,5 +1,8 @@
 """Parts of a model: which sizes are looked at, and what a run in parts says."""
 
+from collections.abc import Callable
+from itertools import pairwise
+from math import inf
 from pathlib import Path
 
 import onnx
@@ -8,7 +11,7 @@ import pytest
 from dfcompile.audit.reports import audit_report
 from dfcompile.driver import Exploration, explore
 from dfcompile.errors import UserError, VerificationError
-from dfcompile.micro_batches import fastest_size, sizes_of
+from dfcompile.micro_batches import FastestParts, groups_of, sizes_of
 from dfcompile.options import MicroBatches
 from dfcompile.records import replace
 from dfcompile.report.summary import summarize
@@ -37,22 +40,41 @@ def test_sizes_divide_the_extent_and_grow(extent: int) -> None:
     sizes = list(sizes_of(extent))
 
     assert all(extent % size == 0 and size < extent for size in sizes)
-    assert all(larger >= 2 * size for size, larger in zip(sizes, sizes[1:], strict=False))
+    assert all(larger >= 2 * size for size, larger in pairwise(sizes))
     assert sizes[:1] == [1] * (extent > 1)
 
 
-def test_size_that_takes_least_time_is_taken() -> None:
-    times = {1: 90.0, 2: 50.0, 4: 30.0, 8: 35.0, 16: 40.0, 32: 45.0}
+@pytest.mark.parametrize(("count", "pes"), [(1, 8), (18, 1024), (1638, 128), (7, 3)])
+def test_groups_are_the_fewest_for_their_rounds(count: int, pes: int) -> None:
+    for groups in groups_of(count, pes):
+        rounds = -(-count // groups)
+        assert 1 <= groups <= min(count, pes)
+        assert groups == 1 or (groups - 1) * rounds < count
 
-    assert fastest_size(64, 100.0, 10.0, lambda size, _: times[size]) == 4
-    assert fastest_size(64, 20.0, 10.0, lambda size, _: times[size]) == 64  # the whole
+
+def _found(whole_s: float, floor_s: float, times: Callable[[int, int, float], float]) -> tuple[int, int] | None:
+    return FastestParts(64, lambda size: groups_of(64 // size, 16), (whole_s, floor_s), times).found()
 
 
-def test_no_size_is_looked_at_where_the_whole_takes_little_more_than_it_must() -> None:
-    def unasked(size: int, _: float) -> float:
-        raise AssertionError(size)
+def test_parts_that_take_least_time_are_found_step_by_step() -> None:
+    def time(size: int, groups: int, _: float) -> float:
+        return inf if size == 1 else 10 + abs(size - 8) + abs(groups - 4)
 
-    assert fastest_size(64, 10.4, 10.0, unasked) == 64
+    assert _found(100.0, 1.0, time) == (8, 4)
+    assert _found(9.0, 1.0, time) is None  # the whole is faster
+
+
+def test_nothing_is_looked_at_where_little_can_be_gained() -> None:
+    looked_at = []
+
+    def time(size: int, groups: int, _: float) -> float:
+        looked_at.append((size, groups))
+        return 10.2
+
+    assert _found(10.4, 10.0, time) is None
+    assert not looked_at
+    assert _found(20.0, 10.0, time) == (1, 1)
+    assert looked_at == [(1, 1)]
 
 
 def test_totals_are_those_of_all_parts_and_the_rest_is_of_one(chain: Path) -> None:

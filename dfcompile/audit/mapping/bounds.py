@@ -68,7 +68,8 @@ def audit_bound(where: str, summary: MappingSummary, point: Point, times: TaskTi
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
     attained, dag = point.attained, point.variant.dag
-    time_s, moved = attained.runs * times.time_ns / PER_S, compulsory_bytes(dag)
+    rounds = 1 if point.parts is None else -(-point.parts.count // point.parts.at_once)
+    time_s, moved = rounds * times.time_ns / PER_S, compulsory_bytes(dag)
     bound_s = _bound_s(where, point, times, moved)
     expect_bound(where, summary, time_s, bound_s, is_optimal=time_s <= bound_s * (1 + ROUNDING))
     expect_figures(where, summary, best_chain=attained.is_best_chain)
@@ -117,7 +118,9 @@ def _bound_s(where: str, point: Point, times: TaskTimes, moved: int) -> float:
     memory_ns = moved / dram_bytes_per_ns(system) / point.chips
     overlap = point.mapping.options.overlap
     one_s = joined(overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
-    return one_s if point.parts is None else max(one_s, _bound_of_parts_s(point, times, cycles))
+    if point.parts is None:
+        return one_s
+    return max(one_s if point.parts.at_once == 1 else 0.0, _bound_of_parts_s(point, times, cycles))
 
 
 def _bound_of_parts_s(point: Point, times: TaskTimes, least_cycles: int) -> float:
@@ -125,11 +128,11 @@ def _bound_of_parts_s(point: Point, times: TaskTimes, least_cycles: int) -> floa
     attained, system, parts = point.attained, point.attained.system, point.parts
     assert parts is not None
     work = int(work_of(attained.dag, words(attained.dag, system)).sum())
-    cycles = -(-parts.count * work // system.accelerator.cores)
+    cycles = -(-parts.count * work // parts.system.accelerator.cores)
     if system.chips > 1:  # of shares that may be smaller on other chips only that all of them together are the whole
         cycles = max(parts.count * (least_cycles - 1) + 1, 0)
-    memory_ns = parts.proved_bytes / (dram_bytes_per_ns(system) * system.chips)
-    return joined(point.mapping.options.overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
+    memory_ns = parts.proved_bytes / (dram_bytes_per_ns(parts.system) * system.chips)
+    return max(cycles * times.period_ns, memory_ns) / PER_S
 
 
 class IdealAudit:
@@ -146,9 +149,10 @@ class IdealAudit:
         Raises:
             VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
         """
-        chip, ideal = point.system.accelerator, summary.ideal
+        system, ideal = point.whole_system, summary.ideal
+        chip = system.accelerator
         word = chip.lanes_per_core * chip.stages_per_core
-        memory_ns = self._bytes / dram_bytes_per_ns(point.system) / point.chips
+        memory_ns = self._bytes / dram_bytes_per_ns(system) / point.chips
         compute_ns = chain_ns = None
         if point.expansion_bound is not None and self._known is not None and not self._known.left_out:
             compute_ns = -(-self._work // (point.chips * chip.cores * word)) / chip.frequency_ghz

@@ -16,6 +16,7 @@ from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import VerificationError
 from dfcompile.report.mapping_figures import ConfigurationSummary, KernelGroupSummary, PhaseSummary, TimePartsSummary
+from dfcompile.study import Point
 
 if TYPE_CHECKING:  # a model's run needs nothing of designs
     from dfcompile.report.design.figures import StepSummary
@@ -154,7 +155,7 @@ def audit_phases(where: str, summaries: Sequence[PhaseSummary], blocks: Sequence
         expect_figures(at, summary, configuration=configuration, start_cycle=begin, end_cycle=end, tasks=len(tasks))
 
 
-def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes, blocks: Sequence[Block]) -> None:
+def audit_parts(where: str, summary: TimePartsSummary, point: Point, times: TaskTimes, blocks: Sequence[Block]) -> None:
     """Compute anew where the time goes: each cycle of each processing element is of one kind.
 
     Raises:
@@ -174,13 +175,25 @@ def audit_parts(where: str, summary: TimePartsSummary, times: TaskTimes, blocks:
             idle += (schedule.pes - len(tasks)) * (end - begin)
         else:
             idle += span - sum(lasting.tolist())
-    runs = times.attained.runs
-    share_s = runs * times.period_ns / schedule.pes / PER_S
-    expect_figures(where, summary, ROUNDING, work_s=busy * share_s, idle_elements_s=idle * share_s)
+    runs, groups, pes = _runs(point)
+    rounds = -(-runs // groups)
+    share_s = runs * times.period_ns / pes / PER_S
+    # All processing elements for all rounds, less what is told of those that have a task.
+    spans = pes * rounds * schedule.makespan_cycles
+    unused = spans - runs * schedule.pes * schedule.makespan_cycles
+    idle_s = (runs * idle + unused) * times.period_ns / pes / PER_S
+    expect_figures(where, summary, ROUNDING, work_s=busy * share_s)
+    expect_near(f"{where}.idle_elements_s", summary.idle_elements_s, idle_s, ROUNDING * rounds * times.time_ns / PER_S)
     expect_figures(where, summary, ROUNDING, waiting_s=waiting * share_s, throttled_s=throttled * share_s)
     expect_figures(where, summary, ROUNDING, whole_blocks_s=ended * share_s)
     alone_ns = sum(joined(times.overlap, compute, memory, 0.0) for compute, memory, _ in times.parts_ns)
     compute_ns = sum(compute for compute, _, _ in times.parts_ns)
-    slack_s = runs * ROUNDING * times.time_ns / PER_S
-    expect_near(f"{where}.memory_s", summary.memory_s, runs * (alone_ns - compute_ns) / PER_S, slack_s)
-    expect_near(f"{where}.network_s", summary.network_s, runs * (times.time_ns - alone_ns) / PER_S, slack_s)
+    slack_s = rounds * ROUNDING * times.time_ns / PER_S
+    expect_near(f"{where}.memory_s", summary.memory_s, rounds * (alone_ns - compute_ns) / PER_S, slack_s)
+    expect_near(f"{where}.network_s", summary.network_s, rounds * (times.time_ns - alone_ns) / PER_S, slack_s)
+
+
+def _runs(point: Point) -> tuple[int, int, int]:
+    """Return how often the lowering runs, on how many groups of elements, and how many elements there are."""
+    parts = point.parts
+    return (1, 1, point.pes) if parts is None else (parts.count, parts.at_once, parts.pes)

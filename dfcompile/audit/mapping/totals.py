@@ -26,7 +26,14 @@ from dfcompile.audit.mapping.times import (
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, TensorRole
 from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, TensorKind, check_mapping
 from dfcompile.dfmodel_backend.check.array_shares import layout_of, most_elements
-from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, peak_flop_per_s, power_w, price_usd
+from dfcompile.dfmodel_backend.check.machines import (
+    PER_S,
+    dram_bytes_per_ns,
+    on_chip,
+    peak_flop_per_s,
+    power_w,
+    price_usd,
+)
 from dfcompile.dfmodel_backend.check.requirements import joined
 from dfcompile.dfmodel_backend.check.task_mappings import check_kernels, flop_of
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
@@ -147,7 +154,7 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     blocks = list(spatial_blocks(times))
     audit_configurations(f"{where}.configurations", summary.configurations, times)
     audit_phases(f"{where}.phases", summary.phases, blocks)
-    audit_parts(f"{where}.parts", summary.parts, times, blocks)
+    audit_parts(f"{where}.parts", summary.parts, point, times, blocks)
     audit_kernels(f"{where}.kernels", summary.kernels, times)
     audit_roofs(f"{where}.roofs", summary.roofs, system)
     layouts = sorted(_layouts(point, times), key=lambda held: held[0])
@@ -161,21 +168,22 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
 
 
 def _audit_totals(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:
-    attained, system = point.attained, point.attained.system
-    runs = attained.runs
+    attained, system, whole = point.attained, point.attained.system, point.whole_system
+    runs, groups = (1, 1) if point.parts is None else (point.parts.count, point.parts.at_once)
     dram_bytes = runs * system.chips * sum(times.dram_bytes)
-    sram_bytes = max((one.sram_bytes for one in attained.configurations), default=0)
-    messages, moved = (
-        (runs * sum(of) for of in zip(*((one.message_bytes, one.moved_bytes) for one in times.exchanges), strict=True))
-        if times.exchanges
-        else (0, 0)
-    )
-    time_s, power = runs * times.time_ns / PER_S, power_w(system)
-    peak = peak_flop_per_s(system) * system.chips * time_s
+    sram_bytes = groups * max((one.sram_bytes for one in attained.configurations), default=0)
+    capacity = on_chip(whole.accelerator.sram, whole)
+    if capacity:
+        expect_at_least(f"{where}.sram_bytes: of the chip", capacity, sram_bytes, "what all groups hold")
+    messages = runs * sum(one.message_bytes for one in times.exchanges)
+    moved = runs * sum(one.moved_bytes for one in times.exchanges)
+    in_use = replace(whole, chips=system.chips, network=system.network)
+    time_s, power = -(-runs // groups) * times.time_ns / PER_S, power_w(in_use)
+    peak = peak_flop_per_s(in_use) * in_use.chips * time_s
     used = runs * model_flop(point.variant.dag) / peak if peak else 0.0
     expect_figures(where, summary, configs=len(attained.configurations), dram_bytes=dram_bytes, sram_bytes=sram_bytes)
     expect_figures(where, summary, network_bytes=messages, moved_bytes=moved)
-    expect_figures(where, summary, MULTIPLIED, cost_usd=price_usd(system), power_w=power)
+    expect_figures(where, summary, MULTIPLIED, cost_usd=price_usd(in_use), power_w=power)
     expect_figures(where, summary, ROUNDING, time_s=time_s, energy_j=power * time_s, utilization=used)
 
 

@@ -143,8 +143,8 @@ NOTHING = 1e-9  # of a time: what floating-point sums of the same parts differ b
 class TaskMapping(Struct, frozen=True, eq=False):
     """What a lowering takes on a machine, replayed; figures are of all chips and all runs.
 
-    If the model runs in parts, one after the other, the lowering is that of a part: so are schedule, configurations,
-    phases, kernels and exchanges.
+    If the model runs in parts, the lowering is that of a part: so are system, schedule, configurations, phases,
+    kernels, exchanges and roofs.
 
     Attributes:
         dag: the lowering; on several chips the share of one.
@@ -175,7 +175,8 @@ class TaskMapping(Struct, frozen=True, eq=False):
         exchanges: between chips.
         network_bytes: of messages.
         moved_bytes: that all chips together receive.
-        runs: of the lowering, one after the other.
+        runs: of the lowering.
+        groups: of processing elements, each of which does one run after another.
     """
 
     dag: CanonicalDag
@@ -205,6 +206,7 @@ class TaskMapping(Struct, frozen=True, eq=False):
     network_bytes: int = 0
     moved_bytes: int = 0
     runs: int = 1
+    groups: int = 1
 
     @property
     def gap(self) -> float:
@@ -212,38 +214,56 @@ class TaskMapping(Struct, frozen=True, eq=False):
         return gap_above(self.bound_time_s, self.time_s)
 
 
-def in_sequence(mapping: TaskMapping, runs: int, least_bytes: int, overlap: Overlap) -> TaskMapping:
+def in_parts(mapping: TaskMapping, whole: System, runs: int, groups: int, least_bytes: int) -> TaskMapping:
     """Return the mapping of a lowering that runs several times, each on inputs of its own.
 
-    No order of all runs takes less than their work on all processing elements, one run, or what they move together.
+    Each of several groups of processing elements does one run after another, with its part of SRAM and of DRAM. No
+    order of all runs takes less than their work on all processing elements, or what they move together.
 
     Args:
-        mapping: of one run.
-        runs: how often.
-        least_bytes: that all of them move at least.
-        overlap: of compute, memory and network.
+        mapping: of one run, on the system of a group.
+        whole: system of all groups, with the chips in use.
+        runs: how many.
+        groups: of a chip; one on several chips.
+        least_bytes: that all runs move at least.
     """
-    system = mapping.system
-    chip, cores = system.accelerator, system.accelerator.cores
+    cores, rounds = whole.accelerator.cores, -(-runs // groups)
     cycles = -(-runs * int(mapping.machine_dag.work.sum()) // cores)
     if mapping.chips > 1:  # a share may have more work than another one
         cycles = max(runs * (mapping.least_cycles - 1) + 1, 0)
-    memory_ns = least_bytes / (system.dram_gb_per_s * system.chips)
-    time_s = runs * mapping.time_s
-    bound_s = max(mapping.bound_time_s, overlap.time_ns(cycles / chip.frequency_ghz, memory_ns, 0.0) / NS_PER_S)
+    time_s = rounds * mapping.time_s
+    memory_ns = least_bytes / (whole.dram_gb_per_s * whole.chips)
+    bound_s = max(cycles / whole.accelerator.frequency_ghz, memory_ns) / NS_PER_S
+    if groups == 1:
+        bound_s = max(bound_s, mapping.bound_time_s)
     is_optimal = time_s <= bound_s * (1 + NOTHING)
+    power = power_w(whole)
     return replace(
         mapping,
         runs=runs,
+        groups=groups,
         time_s=time_s,
         bound_time_s=min(time_s, bound_s) if is_optimal else bound_s,
         is_optimal=is_optimal,
-        parts=TimeParts(*(runs * part for part in astuple(mapping.parts))),
+        parts=_parts_of_groups(mapping.parts, mapping.schedule.pes, cores, runs, rounds),
         dram_bytes=runs * mapping.dram_bytes,
-        energy_j=runs * mapping.energy_j,
+        sram_bytes=groups * mapping.sram_bytes,
+        cost_usd=cost_usd(whole),
+        power_w=power,
+        energy_j=power * time_s,
         network_bytes=runs * mapping.network_bytes,
         moved_bytes=runs * mapping.moved_bytes,
     )
+
+
+def _parts_of_groups(one: TimeParts, pes: int, cores: int, runs: int, rounds: int) -> TimeParts:
+    """Return the parts of the time of all runs; elements in no group, and groups without a run, are idle."""
+    memory_ns, network_ns = rounds * one.memory_ns, rounds * one.network_ns
+    shares = one.work_ns, one.waiting_ns, one.throttled_ns, one.whole_blocks_ns
+    work, waiting, throttled, whole_blocks = (runs * pes * share / cores for share in shares)
+    all_ns = rounds * (sum(astuple(one)) - one.memory_ns - one.network_ns)
+    idle = all_ns - work - waiting - throttled - whole_blocks
+    return TimeParts(work, max(idle, 0.0), waiting, throttled, whole_blocks, memory_ns, network_ns)
 
 
 def map_tasks(model: TaskModel) -> TaskMapping:

@@ -153,6 +153,10 @@ class Amount(Struct, frozen=True):
         """Return the figure of a chip with this many cores."""
         return self.value * cores if self.per_core else self.value
 
+    def divided(self, groups: int) -> "Amount":
+        """Return the figure of each of equal groups of cores of a chip."""
+        return self if self.per_core else replace(self, value=self.value / groups)
+
 
 class Accelerator(Struct, frozen=True):
     """One chip: ``cores`` cores of ``lanes_per_core x stages_per_core`` multiply-adders."""
@@ -326,6 +330,20 @@ class System(Struct, frozen=True):
     def one_chip(self) -> "System":
         """One chip of the system, without a network."""
         return replace(self, chips=1, network=ONE_CHIP)
+
+    def in_groups(self, groups: int) -> "System":
+        """Return one of equal groups of the cores of a chip: with its part of SRAM and DRAM, of price and power.
+
+        How many cores it has `with_cores` says.
+        """
+        if groups == 1:
+            return self
+        chip, bandwidth = self.accelerator, self.dram.bandwidth
+        if not self.is_dram_unlimited:
+            bandwidth = Amount(self.dram_gb_per_s / groups)
+        sram, price, power = (amount.divided(groups) for amount in (chip.sram, chip.price, chip.power))
+        part = replace(self.dram, bandwidth=bandwidth, capacity=self.dram.capacity.divided(groups))
+        return replace(self, accelerator=replace(chip, sram=sram, price=price, power=power), dram=part)
 
     def require_chips(self, chips: int) -> None:
         """Check that the system has so many chips.

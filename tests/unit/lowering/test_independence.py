@@ -1,5 +1,7 @@
 """Whether a model consists of parts is known from its loops, and true of what it computes."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import onnx
 import pytest
@@ -55,21 +57,25 @@ def _consists_of_parts(model: onnx.ModelProto) -> bool:
 def _is_joined(model: onnx.ModelProto) -> bool:
     """Return whether the results are those of all parts, one behind the other along one of their axes."""
     run, rng = ReferenceEvaluator(model), np.random.default_rng(0)
-    given, parts = {}, [{} for _ in range(COUNT)]
+    given: dict[str, np.ndarray] = {}
+    parts: list[dict[str, np.ndarray]] = [{} for _ in range(COUNT)]
     for port in model.graph.input:
         sizes = [dim.dim_value or SIZE for dim in port.type.tensor_type.shape.dim]
         axis = next(at for at, dim in enumerate(port.type.tensor_type.shape.dim) if not dim.dim_value)
         given[port.name] = rng.normal(size=sizes).astype(np.float32)
         for part, values in zip(parts, np.split(given[port.name], COUNT, axis), strict=True):
             part[port.name] = values
-    whole, found = run.run(None, given), [run.run(None, part) for part in parts]
+    found = [_run(run, part) for part in parts]
 
-    def is_joined(number: int) -> bool:
-        result, pieces = whole[number], [results[number] for results in found]
+    def is_joined(result: np.ndarray, pieces: Sequence[np.ndarray]) -> bool:
         joined = (np.concatenate(pieces, axis) for axis in range(result.ndim))
         return any(each.shape == result.shape and np.allclose(each, result) for each in joined)
 
-    return all(map(is_joined, range(len(whole))))
+    return all(map(is_joined, _run(run, given), zip(*found, strict=True)))
+
+
+def _run(run: ReferenceEvaluator, given: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    return [np.asarray(result) for result in run.run(None, dict(given))]
 
 
 @pytest.mark.parametrize("graph", INDEPENDENT.values(), ids=INDEPENDENT.keys())
