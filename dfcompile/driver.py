@@ -90,7 +90,7 @@ class _InParts:
         asked = plan.saved[schedule.pes].micro_batches if plan.saved else plan.options.micro_batches
         if asked.size:
             return self._points_in(self._required(asked, schedule), asked, schedule)
-        points = self._whole.points(schedule)
+        points = self._whole.points(schedule, schedule.pes)
         if asked.is_chosen and plan.chooses and plan.options.objective is Aim.TIME and plan.options.repeat == 1:
             for name in plan.reading.dims:
                 points = self._faster(points, name, schedule)
@@ -131,7 +131,7 @@ class _InParts:
         count, groups, whole = plan.reading.dims[said.dimension] // said.size, said.at_once, plan.system.with_cores(pes)
         parts = Parts(said.dimension, said.size, count, groups, pes, whole, least_bytes)
         group = study.on_system(whole.in_groups(groups))
-        points = group.points(replace(schedule, pes=pes // groups))
+        points = group.points(replace(schedule, pes=pes // groups), pes)
 
         def in_parts(attained: backend.TaskMapping) -> backend.TaskMapping:
             used = replace(whole, chips=attained.system.chips, network=attained.system.network)

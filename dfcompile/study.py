@@ -120,8 +120,13 @@ class Study:
         """Return what no lowering falls below, unless other options change the tasks as well."""
         return _bound(self.alternatives, schedule.pes, self.plan)
 
-    def points(self, schedule: ScheduleOptions) -> tuple[Point, ...]:
-        """Return the variants on a number of processing elements, each on every number of chips."""
+    def points(self, schedule: ScheduleOptions, all_pes: int) -> tuple[Point, ...]:
+        """Return the variants on a number of processing elements, each on every number of chips.
+
+        Args:
+            schedule: on P elements.
+            all_pes: of a chip, of which these may be a group: variants are told apart by it.
+        """
         plan, lowerings, bound = self.plan, self._lowerings, self.bound(schedule)
         points: list[Point] = []
         with work_of(1 + plan.chooses) as steps:
@@ -129,9 +134,9 @@ class Study:
                 selection = _selection(self._choice, schedule, plan, lowerings)
             variants = self._named
             if plan.saved:
-                variants = (_saved_variant(self.model, plan, lowerings, schedule.pes),)
+                variants = (_saved_variant(self.model, plan, lowerings, all_pes),)
             if selection is not None and selection.is_taken:
-                variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
+                variants = (lowerings.chosen(selection.sketch.candidate, str(all_pes)),)
             steps.add(plan.chooses)
             known = self.alternatives, bound, None if bound is None else self._work
             for variant in counted(variants, lambda variant: variant.dag.tasks_count):

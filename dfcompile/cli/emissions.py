@@ -74,13 +74,13 @@ def _circuits(points: Sequence[Point]) -> Files:
     labels = len({point.variant.label for point in points}) > 1
     found = []
     for point in points:
-        name = f"{point.variant.dag.name}-{point.pes}" + (f"-{point.variant.label}" if labels else "")
+        name = f"{point.variant.dag.name}-{point.all_pes}" + (f"-{point.variant.label}" if labels else "")
         found.append(scheduled_circuit(name, *point.shown_schedule, ends=True))
     return rtl_files(found)
 
 
 def _schedule(point: Point) -> Files:
-    name, shown = f"{point.variant.dag.name}-{point.pes}", point.shown_schedule
+    name, shown = f"{point.variant.dag.name}-{point.all_pes}", point.shown_schedule
     return {f"{name}.json": schedule_to_json(*shown), f"{name}.trace.json": schedule_to_trace(*shown)}
 
 

@@ -1,6 +1,7 @@
 """Parts of a model: which sizes are looked at, and what a run in parts says."""
 
 from collections.abc import Callable
+from dataclasses import astuple
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -12,8 +13,9 @@ from dfcompile.audit.reports import audit_report
 from dfcompile.driver import Exploration, explore
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.micro_batches import FastestParts, groups_of, sizes_of
-from dfcompile.options import MicroBatches
+from dfcompile.options import MicroBatches, Options, read_options
 from dfcompile.records import replace
+from dfcompile.report.screen import saved_choice
 from dfcompile.report.summary import summarize
 from tests.asked_options import asked
 from tests.onnx_text import model_from_text
@@ -97,6 +99,40 @@ def test_totals_are_those_of_all_parts_and_the_rest_is_of_one(chain: Path) -> No
     # At least work and what is asked for, whatever order all parts have.
     work = 4 * part.schedule.total_work_cycles / 4 / 1e9
     assert work <= result.mapping.bound_time_s <= result.mapping.time_s * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4])
+def test_groups_share_the_chip(chain: Path, groups: int) -> None:
+    """Of seven elements each of three groups has two, and one is in none; of four micro-batches one runs alone."""
+    found = explore(asked(chain, (7,), "auto", dims=DIMS, micro_batches=f"N=16/{groups}"))
+    report = summarize(found)
+    audit_report(report, found)
+    (point,), (result,) = found.points, report.results
+    assert result.mapping is not None
+    mapping, parts = result.mapping, result.mapping.parts
+
+    assert (result.pes, point.pes) == (7, 7 // groups)
+    assert point.system.accelerator.sram_bytes * groups <= point.whole_system.accelerator.sram_bytes
+    assert point.system.dram_gb_per_s * groups == pytest.approx(point.whole_system.dram_gb_per_s)
+    rounds = -(-4 // groups)
+    assert mapping.time_s == pytest.approx(rounds * mapping.configurations[0].time_s)
+    assert parts.work_s == pytest.approx(4 * result.schedule.total_work_cycles / 7 / 1e9)
+    assert sum(astuple(parts)) == pytest.approx(mapping.time_s)
+    assert mapping.cost_usd == pytest.approx(explore(asked(chain, (7,), "auto", dims=DIMS)).points[0].attained.cost_usd)
+
+
+def test_choice_in_parts_is_kept(chain: Path, tmp_path: Path) -> None:
+    found = _in_parts(chain, "N=16/2")
+    report = summarize(found)
+    (tmp_path / "choice.txt").write_text(saved_choice(report))
+
+    again = explore(
+        read_options(Options, {"model": chain, "pes": (4,), "choice": tmp_path / "choice.txt", "dims": DIMS})
+    )
+
+    assert again.points[0].attained.time_s == found.points[0].attained.time_s
+    assert again.points[0].parts == found.points[0].parts
+    audit_report(summarize(again), again)
 
 
 def test_the_audit_refuses_totals_of_a_part(chain: Path) -> None:
