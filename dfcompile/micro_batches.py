@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 
-_WORTH_IT = 1.05  # times what no lowering falls below; nearer to it, parts are not looked at
+_WORTH_IT = 1.1  # times what no lowering falls below; nearer to it, parts are not looked at
+_ENOUGH = 1.05  # times it; nearer to it, no others are
 _TIMES_AS_MANY = 4  # groups, from one number that is looked at to the next
 
 
@@ -94,6 +95,8 @@ class FastestParts:
 
     def found(self) -> tuple[int, int] | None:
         """Return the best: from the smallest parts in one group on, a step at a time while that is faster."""
+        if self._least_s <= _WORTH_IT * self._floor_s:
+            return None
         for start in range(len(self._groups)):
             at, now_s = (start, 0), self._of((start, 0))
             while True:
@@ -107,7 +110,7 @@ class FastestParts:
 
     def _of(self, place: tuple[int, int]) -> float:
         """Return the time at a place, infinite where it is not looked at: the best is hardly to be beaten."""
-        if place not in self._known and is_far(self._least_s, self._floor_s):
+        if place not in self._known and self._least_s > _ENOUGH * self._floor_s:
             size, groups = self._groups[place[0]]
             chosen = size, groups[place[1]]
             self._known[place] = self._time(*chosen, self._least_s)
@@ -121,8 +124,3 @@ class FastestParts:
         for other in (size + 1, size - 1):
             if 0 <= other < len(self._groups):
                 yield other, min(groups, len(self._groups[other][1]) - 1)
-
-
-def is_far(time_s: float, floor_s: float) -> bool:
-    """Return whether a time is so far above what no lowering falls below that parts are worth a search."""
-    return time_s > _WORTH_IT * floor_s

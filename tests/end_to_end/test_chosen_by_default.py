@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import dfcompile as df
-from dfcompile import choosing, driver
+from dfcompile import choosing, study
 from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.scoring import Limits
 from dfcompile.cli import main as cli
@@ -288,7 +288,7 @@ def test_high_effort_is_made_for_the_choice_alone(tmp_path: Path, monkeypatch: p
 def test_a_large_model_with_passes_is_chosen_for_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("--passes", "fuse-maps")
     small = report(*words)
-    monkeypatch.setattr(driver, "_LOWERED_SCOPES", 0)
+    monkeypatch.setattr(study, "_LOWERED_SCOPES", 0)
     large = report(*words)
 
     assert chosen(large).is_taken
