@@ -1,7 +1,8 @@
 """The list of stages, and the loops over numbers of processing elements and parts of a model."""
 
-from functools import partial
+from functools import cached_property, partial
 from math import inf
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,11 +11,8 @@ from dfcompile.dfmodel_backend.options import NS_PER_S
 from dfcompile.errors import UserError
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted
-from dfcompile.lowering import (
-    KnownAlternatives,
-)
+from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound
-from dfcompile.lowering.independence import DividedModel
 from dfcompile.micro_batches import FastestParts, Parts, groups_of
 from dfcompile.options import Aim, MicroBatches, Options, ShowStage, show_nothing
 from dfcompile.plan import plan_of
@@ -23,6 +21,9 @@ from dfcompile.scheduler import ScheduleOptions
 from dfcompile.study import Point, Study
 from dfcompile.traffic_plans import TrafficPlans
 from dfcompile.variants import Variant
+
+if TYPE_CHECKING:
+    from dfcompile.lowering.independence import DividedModel
 
 
 class Exploration(Struct, frozen=True, eq=False):
@@ -76,7 +77,6 @@ class _InParts:
     def __init__(self, whole: Study, read: ReadModel, show: ShowStage) -> None:
         self._whole, self._read, self._show = whole, read, show
         self._studies: dict[MicroBatches, Study | None] = {}
-        self._divided = DividedModel(whole.model.program, whole.plan.table)
         self._dependent: set[str] = set()  # dimensions
         self.plans = TrafficPlans(whole.model.program)
 
@@ -138,6 +138,12 @@ class _InParts:
             return backend.in_parts(attained, used, count, groups, least_bytes)
 
         return tuple(replace(point, parts=parts, attained=in_parts(point.attained)) for point in points)
+
+    @cached_property
+    def _divided(self) -> "DividedModel":
+        from dfcompile.lowering.independence import DividedModel  # needs DaCe
+
+        return DividedModel(self._whole.model.program, self._whole.plan.table)
 
     def _required(self, parts: MicroBatches, schedule: ScheduleOptions) -> Study:
         """Return the model of a part that is asked for.
