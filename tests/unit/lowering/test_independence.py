@@ -1,12 +1,16 @@
 """Whether a model consists of parts is known from its loops, and true of what it computes."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
+from dfcompile.errors import UserError
 from dfcompile.frontend import Program, ReadOptions
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.lowering import registered_expansions
@@ -57,21 +61,21 @@ def _consists_of_parts(model: onnx.ModelProto) -> bool:
 def _is_joined(model: onnx.ModelProto) -> bool:
     """Return whether the results are those of all parts, one behind the other along one of their axes."""
     run, rng = ReferenceEvaluator(model), np.random.default_rng(0)
-    given: dict[str, np.ndarray] = {}
+    values: dict[str, np.ndarray] = {}
     parts: list[dict[str, np.ndarray]] = [{} for _ in range(COUNT)]
     for port in model.graph.input:
         sizes = [dim.dim_value or SIZE for dim in port.type.tensor_type.shape.dim]
         axis = next(at for at, dim in enumerate(port.type.tensor_type.shape.dim) if not dim.dim_value)
-        given[port.name] = rng.normal(size=sizes).astype(np.float32)
-        for part, values in zip(parts, np.split(given[port.name], COUNT, axis), strict=True):
-            part[port.name] = values
+        values[port.name] = rng.normal(size=sizes).astype(np.float32)
+        for part, own in zip(parts, np.split(values[port.name], COUNT, axis), strict=True):
+            part[port.name] = own
     found = [_run(run, part) for part in parts]
 
     def is_joined(result: np.ndarray, pieces: Sequence[np.ndarray]) -> bool:
         joined = (np.concatenate(pieces, axis) for axis in range(result.ndim))
         return any(each.shape == result.shape and np.allclose(each, result) for each in joined)
 
-    return all(map(is_joined, _run(run, given), zip(*found, strict=True)))
+    return all(map(is_joined, _run(run, values), zip(*found, strict=True)))
 
 
 def _run(run: ReferenceEvaluator, given: Mapping[str, np.ndarray]) -> list[np.ndarray]:
@@ -108,3 +112,31 @@ def test_other_sizes_are_no_parts() -> None:
     assert divided.consists_of(_program(model, 6), 2)
     assert not divided.consists_of(_program(model, 6), 3)
     assert not divided.consists_of(_program(model, SIZE), 2)
+
+
+STEPS = (
+    "Relu(a)", "Neg(a)", "Add(a, a)", "Mul(a, b)", "MatMul(a, w)", "MatMul(w, a)", "Transpose<perm = [1, 0]>(a)",
+    "Softmax<axis = 0>(a)", "Softmax<axis = 1>(a)", "ReduceMax<keepdims = 1>(a, axis)", "CumSum(a, zero)", "Add(a, b)",
+    "Concat<axis = 0>(a, a)", "Concat<axis = 1>(a, b)", "Reshape(a, flat)", "Reshape(a, halves)",
+    "Gather<axis = 0>(a, last)", "Slice(a, last, before, axis, back)",
+)  # fmt: skip
+SHAPES = {"flat": np.array([-1, 2]), "halves": np.array([2, -1]), "zero": np.array(0)}
+
+
+@given(steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=4), places=st.lists(st.integers(0, 9), min_size=8))
+@settings(max_examples=60, deadline=None)
+def test_whatever_is_taken_for_parts_is_joined(steps: list[str], places: list[int]) -> None:
+    """Of random models that some operator may refuse."""
+    names, body = ["x"], []
+    for number, step in enumerate(steps):
+        text = re.sub(r"\bb\b", names[places[number] % len(names)], re.sub(r"\ba\b", names[-1], step))
+        names.append(f"r{number}")
+        body.append(f"r{number} = {text}")
+    graph = f"g (float[N,4] x) => (float[P,Q] y) {{ {' '.join(body)} y = Exp({names[-1]}) }}"
+    model = model_from_text(graph, **{name: value for name, value in (PARAMETERS | SHAPES).items() if name in graph})
+    try:
+        is_taken = _consists_of_parts(model)
+    except UserError:
+        return  # shapes that do not fit
+
+    assert not is_taken or _is_joined(model)
