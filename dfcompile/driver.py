@@ -99,32 +99,35 @@ class _InParts:
     def _faster(self, points: tuple[Point, ...], name: str, schedule: ScheduleOptions) -> tuple[Point, ...]:
         """Return, for each number of chips, what is faster of these points and parts of a dimension."""
         extent, bound = self._whole.plan.reading.dims[name], self._whole.bound(schedule)
-        known: dict[MicroBatches, tuple[Point, ...]] = {}
         most = schedule.pes if len(points) == points[0].chips == 1 else 1
+        best, times = list(points), dict[MicroBatches, list[float]]()
 
         def time_of(place: int, size: int, groups: int, below_s: float) -> float:
             said = MicroBatches(name, size, groups)
             try:
                 study = None if name in self._dependent else self._study(MicroBatches(name, size))
-            except UserError:  # such as a program of vectors that needs two of them
+                if study is None or self._floor_of_all_s(study, said, best[place], schedule) >= below_s:
+                    return inf
+                if said not in times:
+                    found = self._points_in(study, said, schedule)
+                    times[said] = [point.attained.time_s for point in found]
+                    # Others are not kept: a hundred thousand tasks are some hundred megabytes.
+                    best[:] = [
+                        min(ends, key=lambda point: point.attained.time_s) for ends in zip(best, found, strict=True)
+                    ]
+            except UserError:  # such as a program of vectors that needs two of them, or too little memory
                 return inf
-            if study is None:
-                return inf
-            rounds = -(-extent // (size * groups))
-            floor_s = _floor_s(points[place], study.bound(replace(schedule, pes=schedule.pes // groups)))
-            if rounds * floor_s >= below_s:
-                return inf
-            if said not in known:
-                known[said] = self._points_in(study, said, schedule)
-            return known[said][place].attained.time_s
+            return times[said][place]
 
-        found = []
         for place, point in enumerate(points):
             limits = point.attained.time_s, _floor_s(point, bound, self.plans.model.compulsory_bytes)
-            groups = partial(_groups_of, extent, most)
-            best = FastestParts(extent, groups, limits, partial(time_of, place)).found()
-            found.append(point if best is None else known[MicroBatches(name, *best)][place])
-        return tuple(found)
+            FastestParts(extent, partial(_groups_of, extent, most), limits, partial(time_of, place)).found()
+        return tuple(best)
+
+    def _floor_of_all_s(self, study: Study, said: MicroBatches, point: Point, schedule: ScheduleOptions) -> float:
+        """Return a time that all parts do not fall below, on the machine of a point."""
+        part_s = _floor_s(point, study.bound(replace(schedule, pes=schedule.pes // said.at_once)))
+        return part_s * -(-self._whole.plan.reading.dims[said.dimension] // (said.size * said.at_once))
 
     def _points_in(self, study: Study, said: MicroBatches, schedule: ScheduleOptions) -> tuple[Point, ...]:
         plan, pes, least_bytes = self._whole.plan, schedule.pes, self.plans.model.compulsory_bytes
@@ -186,6 +189,10 @@ class _InParts:
             elif parts.size > 1:  # a single index is often another model
                 self._dependent.add(parts.dimension)
         return self._studies[parts]
+
+
+def _time_s(point: Point) -> float:
+    return point.attained.time_s
 
 
 def _groups_of(extent: int, most: int, size: int) -> tuple[int, ...]:
