@@ -96,6 +96,7 @@ def test_totals_are_those_of_all_parts_and_the_rest_is_of_one(chain: Path) -> No
     assert result.mapping.dram_bytes == result.traffic.moved_bytes == 4 * part.mapping.dram_bytes
     assert result.mapping.time_s == pytest.approx(4 * part.mapping.time_s)
     assert result.traffic.proved_bytes == 3 * 64 * 8 * 8 * 4  # of the whole
+    assert any(said.value.startswith("4 of N=16, 1 at once") for said in report.assumptions)
     # At least work and what is asked for, whatever order all parts have.
     work = 4 * part.schedule.total_work_cycles / 4 / 1e9
     assert work <= result.mapping.bound_time_s <= result.mapping.time_s * (1 + 1e-9)
