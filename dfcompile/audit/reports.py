@@ -1,7 +1,7 @@
 """The audit of the whole report on a model, just before it leaves, and of its part on the automatic choice."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -16,7 +16,8 @@ from dfcompile.audit.traffic import TrafficAudit
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.choosing import Estimate, Selection
-from dfcompile.dfmodel_backend.check.machines import PER_S
+from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, on_chip
+from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S
 from dfcompile.distinct import distinct
 from dfcompile.driver import Exploration
 from dfcompile.frontend import Coverage
@@ -62,21 +63,32 @@ def audit_report(report: Report, exploration: Exploration) -> None:
             whole = floor(cycles * (1 - _LOST)) + 1 if cycles else 0
             expect(f"{where}.makespan_cycles", result.makespan_cycles, whole, 0 if is_told else _TWELVE_DIGITS)
             audit_mapping(f"{where}.mapping", result.mapping, point)
-            _audit_parts(f"{where}.micro_batches", result.micro_batches, point, traffic.proved_bytes)
+            dims = exploration.options.dims
+            _audit_parts(f"{where}.micro_batches", result.micro_batches, point, dims, traffic.proved_bytes)
             ideals.audit(f"{where}.mapping", result.mapping, point)
 
 
-def _audit_parts(where: str, found: MicroBatchesSummary | None, point: Point, proved_bytes: int) -> None:
-    """Hold the parts of a model against how often it runs what is scheduled."""
-    parts, runs = point.parts, point.attained.runs
+def _audit_parts(
+    where: str, found: MicroBatchesSummary | None, point: Point, dims: Mapping[str, int], proved_bytes: int
+) -> None:
+    """Hold the parts of a model against its size, and what groups of elements have against the chip."""
+    parts, runs, group = point.parts, point.attained.runs, point.system
     if found is None or parts is None:
         expect(f"{where}: whether there are some", found is not None, parts is not None)
         expect(f"{where}: runs", runs, 1)
         return
     expect_figures(where, found, dimension=parts.dimension, size=parts.size, count=runs, at_once=parts.at_once)
-    expect_at_least(f"{where}: processing elements", parts.pes, parts.at_once * point.pes, "those of all groups")
+    expect(f"{where}: all indices", found.count * found.size, dims[parts.dimension])
     expect(f"{where}.count", parts.count, runs)
     expect(f"{where}: bytes that are proved", parts.proved_bytes, proved_bytes)
+    whole, groups = parts.system, parts.at_once
+    expect_at_least(f"{where}: processing elements", parts.pes, groups * point.pes, "those of all groups")
+    for name, chip, one in (
+        ("SRAM", on_chip(whole.accelerator.sram, whole), on_chip(group.accelerator.sram, group)),
+        ("DRAM bandwidth", dram_bytes_per_ns(whole), dram_bytes_per_ns(group)),
+    ):
+        if not (name == "DRAM bandwidth" and chip >= UNLIMITED_GB_PER_S):
+            expect_at_least(f"{where}: {name}", chip, groups * one, "that of all groups", ROUNDING)
 
 
 def audit_lowerings(where: str, found: Sequence[LoweringSummary], variant: Variant) -> None:

@@ -149,6 +149,11 @@ def test_the_audit_refuses_totals_of_a_part(chain: Path) -> None:
         audit_report(replace(report, results=(replace(result, mapping=once),)), found)
     with pytest.raises(VerificationError, match="micro_batches"):
         audit_report(replace(report, results=(replace(result, micro_batches=None),)), found)
+    (point,) = found.points
+    assert point.parts is not None
+    twice = replace(point, parts=replace(point.parts, at_once=2))  # on the whole chip each
+    with pytest.raises(VerificationError):
+        audit_report(report, replace(found, points=(twice,)))
 
 
 def test_parts_are_chosen_where_the_whole_takes_longer_than_it_must() -> None:
