@@ -102,7 +102,9 @@ def plan_of(options: Options) -> Plan:
         *passes.faults,
         *dag_passes.faults,
         *partitioners.faults,
-        *backend.plugin_faults(),
+        *backend.fusion_solvers().faults,
+        *backend.named_systems().faults,
+        *backend.dimension_kinds().faults,
         *FILE_KINDS.collect().faults,
     )
     return Plan(

@@ -15,8 +15,8 @@ from hypothesis import settings
 from dfcompile.cli.main import COLLECTED_AFTER, THREADS_OF_PRODUCTS
 from dfcompile.host.private_folder import process_folder
 from tests.examples import DEFAULT, examples
+from tests.locations import BUILDS
 
-BUILDS = "FOLDER_OF_BUILDS"
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime reads it when it is imported
 os.environ["DFCOMPILE_PROGRESS"] = "none"  # pytest has tests write to a file, which would get a line per stage
 # As the command line does: nearly all that is made stays, and products are small (workers take this over).

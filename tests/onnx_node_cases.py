@@ -1,9 +1,13 @@
 """ONNX's own node tests: models of one operator with operands and expected results, as ONNX publishes them."""
 
+import os
+import pickle
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -13,7 +17,10 @@ from onnx.backend.test.case.node import collect_testcases
 from dfcompile.frontend import is_number
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
 from dfcompile.frontend.normaliser.wiring import FOLDED
+from tests.locations import BUILDS
 from tests.onnx_nodes import TABLE, Array
+
+_Sets: TypeAlias = Sequence[Sequence[object]]  # operands, and what is expected
 
 # Operands that tell a shape, axes and the like: constants in any model that can be compiled.
 _STRUCTURE: Mapping[str, Sequence[int]] = {
@@ -130,13 +137,7 @@ def every_case() -> tuple[NodeCase, ...]:
 
     A test may have the nodes that ONNX defines an operator as, instead of it: ``name_expanded``.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the tests compute overflows on purpose
-        cases = {
-            case.name.removeprefix("test_"): (case.model, (case.data_sets or [((), ())])[0])
-            for case in collect_testcases(None)
-            if case.model is not None
-        }
+    cases = _collected()
     found = []
     for name, (model, sets) in cases.items():
         whole = cases.get(name.partition("_expanded")[0], (model, sets))[0].graph
@@ -150,31 +151,44 @@ def every_case() -> tuple[NodeCase, ...]:
     return tuple(found)
 
 
+def _published() -> Iterator[tuple[str, onnx.ModelProto, _Sets]]:
+    """Yield the tests whose model is one node."""
+    return ((name, model, sets) for name, (model, sets) in _collected().items() if len(model.graph.node) == 1)
+
+
 @cache
-def _published() -> tuple[tuple[str, onnx.ModelProto, Sequence[Sequence[object]]], ...]:
+def _collected() -> Mapping[str, tuple[onnx.ModelProto, _Sets]]:
+    """Return models and operands by name; ONNX computes what they should give, some seconds that workers share."""
+    shared = Path(os.environ[BUILDS], "node_cases") if BUILDS in os.environ else None
+    cases: dict[str, tuple[onnx.ModelProto, _Sets]]
+    if shared is not None and shared.exists():
+        cases = pickle.loads(shared.read_bytes())
+        return cases
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tests compute overflows on purpose
-        found = collect_testcases(None)
-    return tuple(
-        (case.name.removeprefix("test_"), case.model, (case.data_sets or [((), ())])[0])
-        for case in found
-        if case.model is not None and len(case.model.graph.node) == 1
-    )
+        cases = {
+            case.name.removeprefix("test_"): (case.model, (case.data_sets or [((), ())])[0])
+            for case in collect_testcases(None)
+            if case.model is not None
+        }
+    if shared is not None:
+        written = shared.with_suffix(f".{os.getpid()}")
+        written.write_bytes(pickle.dumps(cases))
+        written.replace(shared)
+    return cases
 
 
-def _is_beyond_arrays(sets: Sequence[Sequence[object]]) -> bool:
+def _is_beyond_arrays(sets: _Sets) -> bool:
     """Whether operands or results are sequences or optional values: no tensors."""
     return any(isinstance(value, list | tuple) or value is None for values in sets for value in values)
 
 
-def _case(name: str, published: onnx.ModelProto, sets: Sequence[Sequence[object]], *, constants: bool) -> NodeCase:
+def _case(name: str, published: onnx.ModelProto, sets: _Sets, *, constants: bool) -> NodeCase:
     (node,) = published.graph.node
     return _with_constants(name, published, sets, set(_constant_names(node, constants=constants)), node.op_type)
 
 
-def _with_constants(
-    name: str, published: onnx.ModelProto, sets: Sequence[Sequence[object]], wanted: set[str], about: str
-) -> NodeCase:
+def _with_constants(name: str, published: onnx.ModelProto, sets: _Sets, wanted: set[str], about: str) -> NodeCase:
     operands = dict(zip((value.name for value in published.graph.input), map(_array, sets[0]), strict=True))
     results = dict(zip((value.name for value in published.graph.output), map(_array, sets[1]), strict=True))
     fixed = {each for each in wanted if is_number(operands[each].dtype.name)}  # others can only be refused

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -236,13 +236,17 @@ HOMES = {
 }
 
 
+@cache
+def package_trees() -> dict[str, ast.Module]:
+    return {str(file.relative_to(PACKAGE)): ast.parse(file.read_text()) for file in Path(PACKAGE).rglob("*.py")}
+
+
 @pytest.mark.parametrize("subject", HOMES)
 def test_no_other_file_decides_what_has_a_home(subject: str) -> None:
     decisions, others = HOMES[subject]
     table = (ROOT / "docs" / "architecture.md").read_text()
     (home,) = re.findall(rf"^\| {subject} \| `([\w/.]+)` \|", table, re.MULTILINE)
-    files = {str(file.relative_to(PACKAGE)): ast.parse(file.read_text()) for file in Path(PACKAGE).rglob("*.py")}
-    found = {file: list(decisions(tree)) for file, tree in files.items()}
+    found = {file: list(decisions(tree)) for file, tree in package_trees().items()}
 
     assert found[home] != []
     assert {file: lines for file, lines in found.items() if lines and not file.startswith((home, *others))} == {}

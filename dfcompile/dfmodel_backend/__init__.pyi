@@ -10,8 +10,8 @@ from dfcompile.dfmodel_backend.evaluate.designs import StepFigures as StepFigure
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping as Mapping
 from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver as find_solver
 from dfcompile.dfmodel_backend.fusion.fusion_solver import fusion_solvers as fusion_solvers
-from dfcompile.dfmodel_backend.import_faults import plugin_faults as plugin_faults
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems as named_systems
+from dfcompile.dfmodel_backend.machine.network.topologies import dimension_kinds as dimension_kinds
 from dfcompile.dfmodel_backend.machine.system import Amount as Amount
 from dfcompile.dfmodel_backend.machine.system import System as System
 from dfcompile.dfmodel_backend.machine.system_file import load_system as load_system

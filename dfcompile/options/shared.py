@@ -163,3 +163,19 @@ class Pictures:
                 raise UserError(
                     f"{name}: found {schedules} schedules against one (give one --pes and one of each other choice)"
                 )
+
+
+def emissions(values: str, kinds: tuple[str, ...], more: str) -> tuple[tuple[str, Path], ...]:
+    """Return the option that writes values of stages, of some kinds, to folders; ``more`` says what each kind is."""
+    listed = ", ".join(kinds)
+    option: tuple[tuple[str, Path], ...] = output(
+        f"Write {values} to a folder; KIND is {'one of ' if len(kinds) > 1 else ''}{listed}. The folder is new, empty "
+        "or an earlier --emit of the same kind, which is replaced.",
+        more=more,
+        default=(),
+        flags=("--emit",),
+        metavar="KIND DIR",
+        choices=kinds,
+        is_pair=True,
+    )
+    return option

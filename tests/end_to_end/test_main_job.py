@@ -75,7 +75,7 @@ KINDS = ("onnx", "library", "maps", "canonical", "schedule", "rtl")
 def test_published_table_with_volumes_of_whole_arrays(convolution: Path, capsys: Capture) -> None:
     found = results(
         capsys, str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,op,lmv", "--volumes", "array",
-        "--partition", "sb-rlx", "--timing", "steady",
+        "--partition", "sb-rlx", "--timing", "steady", "--system", "contention-free",
     )  # fmt: skip
     table = {(result["expansions"]["MatMul"], result["pes"]): result["schedule"] for result in found}
 

@@ -21,7 +21,7 @@ from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_canonical
 from dfcompile.lowering.levels import graph_of, level_two
-from dfcompile.options import Choice
+from dfcompile.options import Choice, Effort
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
@@ -40,7 +40,7 @@ def played(
     graph = graph_of(level_two(library, TABLE, choices, ()))
     options = ExtractionOptions(granularity=Granularity(pieces=pieces))
     dag = extract_graph(graph, options, parameters=tuple(program.parameters))
-    scheduling = ScheduleOptions(system.accelerator.cores, partition)
+    scheduling = ScheduleOptions(system.accelerator.cores, partition, effort=Effort.QUICK)  # as of models by default
     mapping = map_tasks(TaskModel(dag, system, scheduling, scheduling, Overlap.PERFECT_OVERLAP))
     player = Player(flow_of(graph, options), mapping, system.accelerator.sram_bytes or float("inf"))
     player.play()
@@ -94,7 +94,7 @@ pieces = st.sampled_from((None, 1, 2, 4, 7, 16))
 
 
 @given(st.one_of(products(), convolutions()), choices, pieces, machines, st.sampled_from(("best", "sb-rlx")))
-@examples(40)
+@examples(60)
 def test_what_mappings_say_of_memory_holds_for_every_element(
     program: Program, names: tuple[str, str], count: int | None, system: System, partition: str
 ) -> None:

@@ -14,8 +14,7 @@ from dfcompile.expansion_names import QUICK
 from dfcompile.host.outputs import check_folders, check_targets, output_width, write_folder, write_text
 from dfcompile.options import Options, Outputs, Pictures, table
 from dfcompile.options.option import output
-
-EMITTED = ("onnx", "library", "maps", "canonical", "schedule", "rtl")
+from dfcompile.options.shared import emissions
 
 COMMANDS = """\
 \b
@@ -58,17 +57,12 @@ A model with the name of a command is given as ./NAME.
 class Emissions:
     """Values of stages, and choices, that are written."""
 
-    emissions: tuple[tuple[str, Path], ...] = output(
-        f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
-        "earlier --emit of the same kind, which is replaced.",
-        more="`onnx`, `library`, `maps`: the three levels as text and SDFG files; "
+    emissions: tuple[tuple[str, Path], ...] = emissions(
+        "a stage's value",
+        ("onnx", "library", "maps", "canonical", "schedule", "rtl"),
+        "`onnx`, `library`, `maps`: the three levels as text and SDFG files; "
         "`canonical`: the DAG in its [two forms](dag-files.md), and for Graphviz; "
         "`schedule`: JSON and a trace; `rtl`: a [circuit](hardware.md) that takes the cycles of the schedule.",
-        default=(),
-        flags=("--emit",),
-        metavar="KIND DIR",
-        choices=EMITTED,
-        is_pair=True,
     )
     save_choice: Path | None = output(
         "Write the choice of expansions and granularity, which --choice takes.",

@@ -9,24 +9,15 @@ from dfcompile.cli.table_command import table_command
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_folders, check_targets, output_width, write_folder, write_text
 from dfcompile.options import DagOptions, Outputs, Pictures, table
-from dfcompile.options.option import output
-
-EMITTED = ("rtl",)
+from dfcompile.options.shared import emissions
 
 
 @table
 class DagEmissions:
     """Values of schedules that are written."""
 
-    emissions: tuple[tuple[str, Path], ...] = output(
-        f"Write the schedules to a folder; KIND is {', '.join(EMITTED)}. The folder is new, empty or an earlier --emit "
-        "of the same kind, which is replaced.",
-        more="`rtl`: a [circuit](hardware.md) for each, that takes its cycles.",
-        default=(),
-        flags=("--emit",),
-        metavar="KIND DIR",
-        choices=EMITTED,
-        is_pair=True,
+    emissions: tuple[tuple[str, Path], ...] = emissions(
+        "the schedules", ("rtl",), "`rtl`: a [circuit](hardware.md) for each, that takes its cycles."
     )
 
 

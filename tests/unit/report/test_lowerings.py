@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from dfcompile.audit.reports import audit_lowerings
-from dfcompile.driver import explore
+from dfcompile.driver import Exploration, explore
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from dfcompile.report.operator_figures import NO_CHOICE, Lowered, LoweringSummary, lowered_texts
@@ -17,15 +17,20 @@ from tests.asked_options import asked
 from tests.onnx_text import model_from_text
 
 
-@pytest.fixture
-def network(tmp_path: Path) -> Path:
-    file = tmp_path / "network.onnx"
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("models") / "network.onnx"
     text = (
         "g (float[1,2,6,6] x) => (float[1,2,6,6] z) "
         "{ a = Conv<pads=[1,1,1,1]>(x, w) r = Relu(a) b = Conv<pads=[1,1,1,1]>(r, w) z = Softmax(b) }"
     )
     onnx.save(model_from_text(text, w=np.ones((2, 2, 3, 3), np.float32)), file)
     return file
+
+
+@pytest.fixture(scope="module")
+def published(network: Path) -> Exploration:
+    return explore(asked(network, (4,), "published"))
 
 
 def test_operators_with_the_same_expansions_stand_together(network: Path) -> None:
@@ -51,9 +56,8 @@ def test_operators_with_the_same_expansions_stand_together(network: Path) -> Non
     audit_lowerings("lowerings", result.lowerings, point.variant)
 
 
-def test_the_audit_refuses_wrong_groups(network: Path) -> None:
-    exploration = explore(asked(network, (4,), "published"))
-    (result,), (point,) = summarize(exploration).results, exploration.points
+def test_the_audit_refuses_wrong_groups(published: Exploration) -> None:
+    (result,), (point,) = summarize(published).results, published.points
     first, *others = result.lowerings
     for wrong, message in (
         (replace(first, work_cycles=first.work_cycles + 1), "work_cycles"),
@@ -122,8 +126,8 @@ def test_where_nothing_offers_a_choice_that_is_said(tmp_path: Path) -> None:
     assert f"lowering on 1 and 2 PEs: {NO_CHOICE}" in lines
 
 
-def test_a_screen_has_another_line_where_much_of_the_work_would_be_left_out(network: Path) -> None:
-    report = summarize(explore(asked(network, (4,), "published")))
+def test_a_screen_has_another_line_where_much_of_the_work_would_be_left_out(published: Exploration) -> None:
+    report = summarize(published)
     (result,) = report.results
     work, names = result.schedule.total_work_cycles, [f"an_operator_with_a_long_name_{at}" for at in range(4)]
 
