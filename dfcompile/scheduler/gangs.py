@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.analysis import order_from_sources
+from dfcompile.canonical_dag.analysis import apart, order_from_sources
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.distinct import numbered
@@ -208,13 +208,8 @@ class _Placer:
         """Return where parts of a sequence begin of whose gangs none waits for another one of them, and the end."""
         place = np.empty(len(sequence), dtype=np.int64)
         place[sequence] = np.arange(len(sequence))
-        awaited = np.full(len(sequence), -1, dtype=np.int64)  # the last one that each waits for
-        np.maximum.at(awaited, place[_column(self._follower)], np.repeat(place, np.diff(_column(self._row))))
-        begins = [0]
-        for at, before in enumerate(awaited.tolist()):
-            if before >= begins[-1]:
-                begins.append(at)
-        return [*begins, len(sequence)]
+        waiting, awaited = place[_column(self._follower)], np.repeat(place, np.diff(_column(self._row)))
+        return apart(len(sequence), waiting, awaited)
 
     def _put_all(self, sequence: list[int]) -> None:
         """Place gangs that do not wait for one another; at once what follows one another and is alike."""
