@@ -3,6 +3,8 @@
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 
+_FEW = 16  # one element in so many is put in its place faster than all are sorted
+
 
 class FreeElements:
     """Processing elements by the cycle from which on they are free."""
@@ -39,8 +41,9 @@ class FreeElements:
         if known is None:
             insort(self._cycles, cycle)
             self._at[cycle] = sorted(elements)
-        elif len(elements) == 1:
-            insort(known, elements[0])
+        elif len(elements) * _FEW < len(known) or len(elements) == 1:
+            for element in elements:
+                insort(known, element)
         else:
             known += elements
             known.sort()
