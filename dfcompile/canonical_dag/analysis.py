@@ -253,3 +253,23 @@ def _contracted(dag: CanonicalDag, component: Int32, kept: Bool) -> tuple[Int64,
     """Return the kept edges between components (numbered as they are) and other nodes (numbered behind them)."""
     vertex = np.where(component >= 0, component, dag.nodes_count + np.arange(dag.nodes_count))
     return vertex[dag.edge_source[kept]], vertex[dag.edge_target[kept]]
+
+
+def apart(count: int, waiting: Ends, awaited: Ends) -> list[int]:
+    """Return where parts of a sequence begin in which nobody waits for another one of the part, and the end.
+
+    Args:
+        count: length of the sequence.
+        waiting: places of those that wait for another one.
+        awaited: place of each of these others, which comes before.
+
+    >>> apart(4, np.array([2, 3]), np.array([0, 1]))
+    [0, 2, 4]
+    """
+    last = np.full(count, -1, dtype=np.int64)  # that each waits for
+    np.maximum.at(last, waiting, awaited)
+    begins = [0]
+    for at, before in enumerate(last.tolist()):
+        if before >= begins[-1]:
+            begins.append(at)
+    return [*begins, count]

@@ -69,7 +69,7 @@ def traffic(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) 
             if access.array not in stays:
                 array = flow.uses[access.array].array
                 of_array = array.elements, array.element_bytes
-                ways = _ways(family.cuts, replace(access, array="", base=0), of_array, pes)
+                ways = _operand(family.cuts, replace(access, array="", base=0), of_array).ways(pes)
                 part = part_of.get(access.array, 1)
                 operands.append(tuple(_Way(way.room, int(way.moved * part)) for way in ways))
         moved += _least(operands, memory.sram_bytes)
@@ -141,35 +141,61 @@ def _size(use: ArrayUse) -> int:
     return use.array.elements * use.array.element_bytes
 
 
+class _Operand(Struct, frozen=True):
+    """What a family reads of an array, on any number of processing elements.
+
+    Attributes:
+        members: tasks of the family.
+        everything: bytes of all reads.
+        once: bytes of the reads of a task.
+        each: bytes of the different elements among them.
+        kept: bytes at hand so that a task reads none of these twice.
+        array: bytes of the array that are read at most.
+        loops: over the tasks; ``None``: places depend on data.
+    """
+
+    members: int
+    everything: int
+    once: int
+    each: int
+    kept: int
+    array: int
+    loops: tuple[Loop, ...] | None
+
+    def ways(self, pes: int) -> tuple[_Way, ...]:
+        """Return the ways to read it on P elements, of less and less traffic and more and more room."""
+        if self.loops is None:
+            return (_Way(0, self.everything),)
+        rounds, at_once = -(-self.members // pes), _places(self.loops, min(pes, self.members))
+        found = [
+            _Way(0, min(self.everything, rounds * at_once * self.once)),
+            _Way(at_once * self.kept, min(self.everything, rounds * at_once * self.each)),
+            _Way(self.array, self.array),
+        ]
+        return tuple(way for place, way in enumerate(found) if not place or way.moved < found[place - 1].moved)
+
+
 @lru_cache(_KEPT)
-def _ways(cuts: tuple[Cut, ...], access: Access, of_array: tuple[int, int], pes: int) -> tuple[_Way, ...]:
-    """Return the ways to read an operand, of less and less traffic and more and more room.
+def _operand(cuts: tuple[Cut, ...], access: Access, of_array: tuple[int, int]) -> _Operand:
+    """Return an operand of a family.
 
     Args:
         cuts: of the family.
         access: nothing but its strides counts.
         of_array: elements, and bytes of each.
-        pes: number of processing elements P.
     """
     family, (elements, size) = TaskFamily(_NO_SCOPE, cuts, is_single=False), of_array
     iterations, members = family.iterations(), family.members
     everything = iterations.total * size
     if access.is_indirect:
-        return (_Way(0, everything),)
-    rounds = -(-members // pes)
+        return _Operand(members, everything, 0, 0, 0, 0, None)
     loops = family.over_members(access)
-    at_once, all_members = _places(loops, min(pes, members)), prod(loop.extent for loop in loops if loop.stride)
     once = max(iterations.whole, iterations.last) * size
     each = min(once, family.distinct_of_first(access) * size)
     reused = reused_elements(family.member(access).loops)
     kept = each if reused is None else min(reused * size, each)
-    array = min(elements * size, all_members * each)
-    found = [
-        _Way(0, min(everything, rounds * at_once * once)),
-        _Way(at_once * kept, min(everything, rounds * at_once * each)),
-        _Way(array, array),
-    ]
-    return tuple(way for place, way in enumerate(found) if not place or way.moved < found[place - 1].moved)
+    array = min(elements * size, prod(loop.extent for loop in loops if loop.stride) * each)
+    return _Operand(members, everything, once, each, kept, array, loops)
 
 
 def _places(loops: Sequence[Loop], members: int) -> int:
@@ -233,8 +259,17 @@ class Estimate(Struct, frozen=True):
         return self.memory_cycles > self.cycles
 
 
+def families_of(flow: Flow) -> list[Family]:
+    """Return the families of a flow as they are placed, on one element."""
+    return [Family.of(flow, number, 1) for number in range(len(flow.families))]
+
+
 def estimate(
-    flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = None, memory: Memory | None = None
+    flow: Flow,
+    pes: int,
+    streams: Callable[[int, int], bool] | None = None,
+    memory: Memory | None = None,
+    families: Sequence[Family] | None = None,
 ) -> Estimate:
     """Place families as a list scheduler places tasks: where elements get free, what is most urgent of what can begin.
 
@@ -247,8 +282,9 @@ def estimate(
         streams: whether a schedule streams at all, given the number of tasks and the elements of all streams; ``None``:
             it does.
         memory: of the chip; ``None``: it is not looked at.
+        families: `families_of` the flow, if they are known.
     """
-    found = families = [Family.of(flow, number, pes) for number in range(len(flow.families))]
+    found = families = [each.on(pes) for each in (families_of(flow) if families is None else families)]
     if not families:
         return Estimate(0, 0, 0, 0)
     tasks, total = sum(each.tasks.members for each in families), sum(each.tasks.total for each in families)

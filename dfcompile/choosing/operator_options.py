@@ -9,9 +9,11 @@ from msgspec import Struct
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.canonical_dag.extraction.families import MOST_TASKS, are_large, divided
-from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
+from dfcompile.canonical_dag.extraction.flow import Flow
+from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
-from dfcompile.choosing.estimate import Estimate, estimate
+from dfcompile.choosing.estimate import Estimate, estimate, families_of
+from dfcompile.choosing.placing import Family
 from dfcompile.choosing.sketches import Sketches
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import base_name
@@ -163,6 +165,74 @@ class OperatorOptions(Struct, frozen=True, dict=True):
         return OperatorOptions(self.origins, known) if known and known != self.known else self
 
 
+class _Part(Struct, frozen=True):
+    """The scopes of one operator and their arrays without names: what it takes depends on nothing else.
+
+    What others write for it, or read of it, is in memory.
+    """
+
+    scopes: tuple[MapScope, ...]
+    arrays: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, graph: LoweredGraph, scopes: Sequence[MapScope]) -> "_Part":
+        """Return what some scopes of a model are by themselves."""
+        written = {access.array for scope in scopes for access in scope.writes}
+        read = {access.array for scope in scopes for access in scope.reads}
+        used = dict.fromkeys(access.array for scope in scopes for access in (*scope.reads, *scope.writes))
+        names = {name: str(number) for number, name in enumerate(used)}
+
+        def told(accesses: Iterable[Access]) -> tuple[Access, ...]:
+            return tuple(replace(access, array=names[access.array]) for access in accesses)
+
+        nameless = (
+            replace(scope, name="", origin="", kernel=None, reads=told(scope.reads), writes=told(scope.writes))
+            for scope in scopes
+        )
+        arrays = (
+            replace(graph.arrays[name], name=number)
+            if name in written & read
+            else replace(graph.arrays[name], name=number, is_transient=False, is_materialised=True)
+            for name, number in names.items()
+        )
+        return cls(tuple(nameless), tuple(arrays))
+
+    @property
+    def work(self) -> int:
+        """Iterations of all scopes."""
+        return sum(prod(scope.extents) for scope in self.scopes)
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What operators have in common that get the same options."""
+
+        def told(access: Access) -> tuple[object, ...]:
+            return access.array, access.base, access.strides, access.is_indirect
+
+        scopes = tuple(
+            (scope.extents, scope.is_spatial, tuple(map(told, scope.reads)), tuple(map(told, scope.writes)))
+            for scope in self.scopes
+        )
+        return scopes, tuple((array.shape, array.is_transient, array.is_materialised) for array in self.arrays)
+
+
+@lru_cache(4096)  # some KB each; several numbers of processing elements have many in common
+def _flow(part: _Part, options: ExtractionOptions) -> tuple[Flow, list[Family]] | None:
+    """Return the flow of an operator's families; ``None``: more tasks than a canonical DAG can hold."""
+    try:
+        flow = flow_of(LoweredGraph("", part.scopes, {array.name: array for array in part.arrays}), options)
+        return flow, families_of(flow)
+    except UserError:
+        return None
+
+
+def _for_one(granularity: Granularity, origin: str) -> Granularity:
+    """Return what is said of one operator, as `_Part` names it."""
+    rest = granularity.rest_of(origin)
+    own = tuple(("", pieces) for each, pieces in granularity.own if each == origin)
+    return replace(granularity, own=own, rest=() if rest is None else (("", rest),))
+
+
 class OptionTable:
     """Collects options; operators of one shape are looked at once."""
 
@@ -175,9 +245,9 @@ class OptionTable:
             has_all_pieces: whether all numbers of pieces are looked at that the user left open.
         """
         self._space, self._sketches, self._has_all_pieces = space, sketches, has_all_pieces
-        self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
+        self._parts: dict[str, dict[Names, _Part]] = {}  # by origin
         self._own = dict(space.granularities[0].own)  # of the user, who leaves these operators no other
-        self._estimates: dict[tuple[object, ...], Estimate | None] = {}
+        self._estimates: dict[tuple[_Part, Granularity], Estimate | None] = {}
 
     def add(self, outline: Outline) -> None:
         """Note what each operator becomes under a choice for the whole model."""
@@ -189,13 +259,13 @@ class OptionTable:
             key = tuple(names.get(origin, {}).items())
             parts = self._parts.setdefault(origin, {})
             if key not in parts:
-                parts[key] = _alone(outline.graph, tuple(own))
+                parts[key] = _Part.of(outline.graph, own)
 
     def options(self) -> tuple[OperatorOptions, ...]:
         """Return the options of all operators, those of one shape together."""
         origins: dict[tuple[object, ...], list[str]] = {}
         for origin, parts in self._parts.items():
-            shape = tuple((names, _shape(part)) for names, part in parts.items())
+            shape = tuple((names, part.shape) for names, part in parts.items())
             origins.setdefault((shape, self._fixed(origin)), []).append(origin)
         return tuple(OperatorOptions(tuple(equal), self._known(equal[0])) for equal in counted(origins.values()))
 
@@ -207,26 +277,23 @@ class OptionTable:
     def _known(self, origin: str) -> tuple[OperatorOption, ...]:
         found = []
         for names, part in self._parts[origin].items():
-            shape = _shape(part), self._fixed(origin)
             for granularity in self._granularities(origin, part):
-                alone = self._estimate(part, granularity, shape)
+                alone = self._estimate(part, _for_one(granularity, origin))
                 if alone is not None:
                     pieces, rest = granularity.pieces_of(origin), granularity.rest_of(origin)
                     found.append(OperatorOption(names, pieces, alone, rest))
-            found += self._in_short_tasks(names, part, [each for each in found if each.expansions == names])
+            own = [each for each in found if each.expansions == names]
+            is_given = len(self._space.granularities) == 1 or bool(self._fixed(origin))  # by the user
+            found += () if is_given else self._in_short_tasks(names, part, own)
         return tuple(found)
 
-    def _in_short_tasks(
-        self, names: Names, part: LoweredGraph, known: Sequence[OperatorOption]
-    ) -> Iterator[OperatorOption]:
+    def _in_short_tasks(self, names: Names, part: _Part, known: Sequence[OperatorOption]) -> Iterator[OperatorOption]:
         """Yield options of more pieces, if a lowering works on slices and waits for DRAM, until it no longer waits.
 
         The more tasks work on a slice, the fewer slices are in memory at a time.
         """
-        origin = part.scopes[0].origin
         least = min((each.alone for each in known), key=lambda alone: alone.time, default=None)
-        is_given = len(self._space.granularities) == 1 or bool(self._fixed(origin))  # by the user
-        if least is None or is_given or 2 * least.apart_cycles <= least.work_cycles:
+        if least is None or 2 * least.apart_cycles <= least.work_cycles:
             return
         largest = max(part.scopes, key=lambda scope: prod(scope.extents))
         pieces = next((extent for extent in largest.extents if extent > 1), 1)
@@ -235,13 +302,13 @@ class OptionTable:
             pieces *= 2
             if pieces <= most:
                 continue
-            found = self._estimate(part, Granularity(pieces=pieces), (_shape(part), ()))
+            found = self._estimate(part, Granularity(pieces=pieces))
             if found is None:
                 return
             yield OperatorOption(names, pieces, found)
             least = min(least, found, key=lambda alone: alone.time)
 
-    def _granularities(self, origin: str, part: LoweredGraph) -> Sequence[Granularity]:
+    def _granularities(self, origin: str, part: _Part) -> Sequence[Granularity]:
         """Return those that all scopes may have, and if the user left it open those that fill the elements.
 
         More pieces than there are elements are looked at for the largest scopes alone, too: these share what they read
@@ -253,7 +320,8 @@ class OptionTable:
         fitting: Iterable[int] = ()
         if len(every) > 1:
             fitting = fitting_pieces(part.scopes, pes)
-            if self._has_all_pieces and _work(part) <= _MORE_WORK * min(map(_work, self._parts[origin].values())):
+            least_work = min(each.work for each in self._parts[origin].values())
+            if self._has_all_pieces and part.work <= _MORE_WORK * least_work:
                 fitting = (n for scope in part.scopes for n in _numbers(scope.extents, prod(scope.extents)))
         found = dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting)))
         several = dict.fromkeys(each.pieces for each in found if each.pieces is not None and each.pieces > pes)
@@ -261,44 +329,13 @@ class OptionTable:
             found |= {Granularity(pieces=pieces, rest=((origin, pes),)): None for pieces in several}
         return tuple(found)
 
-    def _estimate(self, part: LoweredGraph, granularity: Granularity, shape: object) -> Estimate | None:
-        key = shape, granularity
+    def _estimate(self, part: _Part, granularity: Granularity) -> Estimate | None:
+        key, sketches = (part, granularity), self._sketches
         if key not in self._estimates:
-            try:
-                flow = flow_of(part, ExtractionOptions(self._sketches.volumes, granularity))
-                self._estimates[key] = estimate(flow, self._sketches.pes, memory=self._sketches.memory)
-            except UserError:  # more tasks than a canonical DAG can hold
+            known = _flow(part, ExtractionOptions(sketches.volumes, granularity))
+            if known is None:
                 self._estimates[key] = None
+            else:
+                flow, families = known
+                self._estimates[key] = estimate(flow, sketches.pes, memory=sketches.memory, families=families)
         return self._estimates[key]
-
-
-def _alone(graph: LoweredGraph, scopes: tuple[MapScope, ...]) -> LoweredGraph:
-    """Return the scopes of one operator; what others write for it, or read of it, is in memory."""
-    written = {access.array for scope in scopes for access in scope.writes}
-    read = {access.array for scope in scopes for access in scope.reads}
-    used = dict.fromkeys(access.array for scope in scopes for access in (*scope.reads, *scope.writes))
-    arrays = {
-        name: graph.arrays[name]
-        if name in written & read
-        else replace(graph.arrays[name], is_transient=False, is_materialised=True)
-        for name in used
-    }
-    return LoweredGraph(graph.name, scopes, arrays)
-
-
-def _work(part: LoweredGraph) -> int:
-    return sum(prod(scope.extents) for scope in part.scopes)
-
-
-def _shape(part: LoweredGraph) -> tuple[object, ...]:
-    """Return everything of some scopes but names."""
-    place = {name: number for number, name in enumerate(part.arrays)}
-
-    def told(access: Access) -> tuple[object, ...]:
-        return place[access.array], access.base, access.strides, access.is_indirect
-
-    scopes = tuple(
-        (scope.extents, scope.is_spatial, tuple(map(told, scope.reads)), tuple(map(told, scope.writes)))
-        for scope in part.scopes
-    )
-    return scopes, tuple((array.shape, array.is_transient, array.is_materialised) for array in part.arrays.values())

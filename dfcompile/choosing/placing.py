@@ -173,9 +173,12 @@ class Family(Struct, frozen=True):
         """Look at a family of a flow that is to run on so many processing elements."""
         tasks = flow.task_cycles(number)
         longest = max(tasks.whole, tasks.last, 1)
-        least = max(longest, -(-tasks.total // pes))
         shortest = max(min(tasks.whole, tasks.last), 1)
-        return cls(tasks, longest, shortest, least, _producers(flow, number))
+        return cls(tasks, longest, shortest, longest, _producers(flow, number)).on(pes)
+
+    def on(self, pes: int) -> "Family":
+        """Return the family on another number of processing elements."""
+        return replace(self, least=max(self.longest, -(-self.tasks.total // pes)))
 
     def through_memory(self) -> "Family":
         """Return the family where nothing streams."""

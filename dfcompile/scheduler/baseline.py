@@ -4,144 +4,21 @@ Tasks are put into idle gaps of processing elements. What depends on no input of
 what it makes waits for less time in memory.
 """
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import TypeAlias
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole, topological_order
-from dfcompile.canonical_dag.analysis import longest_paths
+from dfcompile.canonical_dag.analysis import apart, longest_paths
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64, frozen
 from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.records import replace
+from dfcompile.scheduler.gaps import GapIndex
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
 from dfcompile.scheduler.timing import int64_column
-
-_CHUNK = 64
-_FIRST_CAPACITY = 64  # chunks
-
-
-Gap: TypeAlias = tuple[int, int, int]  # start, end and element of an idle interval ``[start, end)``, in cycles
-
-
-class GapIndex:
-    """Gaps in order of their start, in chunks with a limit to their latest end and one to their longest gap.
-
-    In a chunk whose gaps all start in time, one that ends late enough fits; in a chunk whose gaps all start later, one
-    that is long enough. So a search compares two columns with a number each, and besides the chunk that it finds looks
-    into the one in between. With G gaps that is O(G / chunk) comparisons by NumPy, some microseconds for a million
-    gaps. A limit that is too high since a gap was taken is lowered where it misleads a search.
-    """
-
-    def __init__(self) -> None:
-        self._chunks: list[list[Gap]] = []
-        self._first: list[tuple[int, ...]] = []  # each chunk's first gap, or one that was it
-        self._limits: Int64 = np.zeros((2, _FIRST_CAPACITY), dtype=np.int64)  # latest end, longest gap of each chunk
-        self._end_of_all = 0  # no gap ends later
-
-    @classmethod
-    def of(cls, gaps: Iterable[Gap]) -> "GapIndex":
-        """Return an index of many gaps; empty ones are ignored."""
-        found, ordered = cls(), sorted(gap for gap in gaps if gap[0] < gap[1])
-        size = _CHUNK // 2  # half full, as chunks are that were split
-        found._chunks = [ordered[at : at + size] for at in range(0, len(ordered), size)]
-        found._first = [chunk[0] for chunk in found._chunks]
-        found._limits = np.zeros((2, max(len(found._chunks), _FIRST_CAPACITY)), dtype=np.int64)
-        for position in range(len(found._chunks)):
-            found._summarise(position)
-        found._end_of_all = max((end for _, end, _ in ordered), default=0)
-        return found
-
-    def add(self, start: int, end: int, pe: int) -> None:
-        """Add an idle interval of a processing element; an empty one is ignored."""
-        if start >= end:
-            return
-        gap = (start, end, pe)
-        if end > self._end_of_all:
-            self._end_of_all = end
-        if not self._chunks:
-            self._open_chunk(0, [gap])
-            return
-        position = max(bisect_right(self._first, gap) - 1, 0)
-        chunk = self._chunks[position]
-        insort(chunk, gap)
-        if gap < self._first[position]:
-            self._first[position] = gap
-        if end > self._limits[0, position]:
-            self._limits[0, position] = end
-        if end - start > self._limits[1, position]:
-            self._limits[1, position] = end - start
-        if len(chunk) > _CHUNK:
-            self._open_chunk(position + 1, chunk[_CHUNK // 2 :])
-            del chunk[_CHUNK // 2 :]
-            self._summarise(position)
-
-    def take(self, ready: int, duration: int, latest: int) -> Gap | None:
-        """Take out the gap in which ``duration`` cycles can begin earliest, from ``ready`` to ``latest``.
-
-        Among the gaps that allow a begin at ``ready`` the one with the earliest start is taken; among these the one
-        that ends first, then that of the lowest processing element.
-        """
-        if ready + duration > self._end_of_all:
-            return None
-        begun = bisect_left(self._first, (ready + 1,))  # chunks whose first gap is open at ``ready``
-        found = self._search(0, (0, begun), ready, duration)
-        if found is None and latest > ready:
-            found = self._search(1, (begun, bisect_left(self._first, (latest + 1,))), ready, duration)
-        if found is None:
-            return None
-        position, place = found
-        chunk = self._chunks[position]
-        if chunk[place][0] > latest:
-            return None
-        gap, count = chunk.pop(place), len(self._chunks)
-        if not chunk:
-            self._limits[:, position : count - 1] = self._limits[:, position + 1 : count]
-            del self._chunks[position], self._first[position]
-        return gap
-
-    def _search(self, limit: int, chunks: tuple[int, int], ready: int, duration: int) -> tuple[int, int] | None:
-        """Return the chunk of the first gap that fits, and its place there.
-
-        Args:
-            limit: of chunks that decides: 0 the latest end, 1 the longest gap.
-            chunks: the range that is searched.
-            ready: as `take` has it.
-            duration: as `take` has it.
-        """
-        wanted = ready + duration
-        limits, least = self._limits[limit], duration if limit else wanted
-        position, end = chunks
-        while position < end:
-            enough = limits[position:end] >= least
-            step = int(enough.argmax())
-            if not enough[step]:
-                return None
-            position += step
-            if self._limits[1, position] >= duration:
-                for place, (start, stop, _) in enumerate(self._chunks[position]):
-                    if stop >= wanted and stop - start >= duration:
-                        return position, place
-                self._summarise(position)
-            position += 1
-        return None
-
-    def _summarise(self, position: int) -> None:
-        chunk = self._chunks[position]
-        ends, lengths = [end for _, end, _ in chunk], [end - start for start, end, _ in chunk]
-        self._limits[:, position] = max(ends), max(lengths)
-
-    def _open_chunk(self, position: int, chunk: list[Gap]) -> None:
-        count = len(self._chunks)
-        if count == self._limits.shape[1]:
-            self._limits = np.concatenate([self._limits, self._limits], axis=1)
-        self._limits[:, position + 1 : count + 1] = self._limits[:, position:count]
-        self._chunks.insert(position, chunk)
-        self._first.insert(position, chunk[0])
-        self._summarise(position)
 
 
 def schedule_non_streaming(dag: CanonicalDag, pes: int, hardware: Hardware = LITERATURE) -> NonStreamingSchedule:
@@ -209,19 +86,16 @@ class _Machine:
             # The element that ends latest up to then, else one unused, else the one that ends first.
             end = 0 if is_unused else self._ends[before - 1 if before else 0][0]
             begin = max(end, ready)
-            gap = self._gaps.take(ready, duration, begin)
-            elements: Sequence[int]
-            if gap is not None:
-                first, last, pe = gap
-                begin, elements = max(first, ready), [pe]
-                self._gaps.add(first, begin, pe)
-                self._gaps.add(begin + duration, last, pe)
-            else:
-                used = len(self._ends)
-                elements = range(used, min(used + count, self._pes)) if is_unused else self._taken(end, count)
-                self._book(elements, begin + duration)
-                for pe in elements if end < begin else ():
-                    self._gaps.add(end, begin, pe)
+            booked = self._gaps.book(ready, duration, begin, count)
+            yield from ((cycle, [pe]) for cycle, pe in booked)
+            count -= len(booked)
+            if not count:
+                break
+            used = len(self._ends)
+            elements = range(used, min(used + count, self._pes)) if is_unused else self._taken(end, count)
+            self._book(elements, begin + duration)
+            for pe in elements if end < begin else ():
+                self._gaps.add(end, begin, pe)
             yield begin, elements
             count -= len(elements)
 
@@ -270,37 +144,49 @@ def postponed(dag: CanonicalDag, found: NonStreamingSchedule, hardware: Hardware
     tasks = is_moved & dag.is_computational & (dag.work > 0)
     if not tasks.any():
         return found
-    makespan, start, pe = found.makespan_cycles, found.start.tolist(), found.pe.tolist()
+    makespan, begun, element = found.makespan_cycles, found.start.copy(), found.pe.copy()
     gaps = _gaps(found, dag.is_computational & (dag.work > 0) & ~tasks)
-    work, targets, first = cycles.tolist(), dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
     needed = np.where(dag.is_computational, found.start, makespan)  # a task when it starts
     read = dag.is_buffer[dag.edge_source] & dag.is_computational[dag.edge_target]
     np.minimum.at(needed, dag.edge_source[read], found.start[dag.edge_target[read]])  # a buffer by its first reader
-    waits, placed = needed.tolist(), is_moved.tolist()
-    for node in topological_order(dag)[::-1].tolist():
-        if not placed[node]:
-            continue
-        readers = targets[first[node] : first[node + 1]]
-        latest = min([start[each] if placed[each] else waits[each] for each in readers], default=makespan)
-        start[node] = latest - work[node]
-        if not tasks[node]:
-            continue
-        ready = makespan - latest  # all cycles are counted from the end: what is latest there comes first
-        gap = gaps.take(ready, work[node], makespan - work[node])
-        if gap is None:
-            return found
-        begin, end, pe[node] = gap
-        ready = max(begin, ready)
-        gaps.add(begin, ready, pe[node])
-        gaps.add(ready + work[node], end, pe[node])
-        start[node] = makespan - ready - work[node]
-    begun, element = np.array(start, dtype=np.int64), np.array(pe, dtype=np.int32)
+    order = topological_order(dag)[::-1]
+    order = order[is_moved[order]]
+    place = np.full(dag.nodes_count, -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    edges = np.flatnonzero(is_moved[dag.edge_source])
+    edges = edges[np.argsort(place[dag.edge_source[edges]], kind="stable")]
+    reader, writer = dag.edge_target[edges], place[dag.edge_source[edges]]
+    rows = np.searchsorted(writer, np.arange(len(order) + 1))
+    both = is_moved[reader]
+    for first, end in pairwise(apart(len(order), writer[both], place[reader[both]])):
+        nodes, own = order[first:end], slice(rows[first], rows[end])
+        latest = np.full(len(nodes), makespan)
+        np.minimum.at(latest, writer[own] - first, needed[reader[own]])
+        needed[nodes] = begun[nodes] = latest - cycles[nodes]
+        placed, latest = nodes[tasks[nodes]], latest[tasks[nodes]]
+        for like in _alike(latest, cycles[placed]):
+            work, ready = int(cycles[placed[like.start]]), makespan - int(latest[like.start])
+            # All cycles are counted from the end: what is latest there comes first.
+            booked = gaps.book(ready, work, makespan - work, like.stop - like.start)
+            if len(booked) < like.stop - like.start:
+                return found
+            begins, pes = np.array(booked, dtype=np.int64).T
+            element[placed[like]] = pes
+            needed[placed[like]] = begun[placed[like]] = makespan - begins - work
     ended = np.where(is_moved, begun + cycles, found.end)
     into = dag.is_buffer[dag.edge_target] & is_moved[dag.edge_source]
     np.maximum.at(ended, dag.edge_target[into], ended[dag.edge_source[into]])
     begun = np.where(dag.is_buffer, ended, begun)
     after = replace(found, pe=element, start=begun, end=ended)
     return after if _earliest_end(dag, after, cycles) == makespan else found
+
+
+def _alike(*columns: Int64) -> Iterator[slice]:
+    """Yield the rows that are equal and follow one another."""
+    count = len(columns[0])
+    differs = np.ones(count + 1, dtype=np.bool_)
+    differs[1:-1] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return (slice(*ends) for ends in pairwise(np.flatnonzero(differs).tolist() if count else ()))
 
 
 def _earliest_end(dag: CanonicalDag, found: NonStreamingSchedule, cycles: Int64) -> int:

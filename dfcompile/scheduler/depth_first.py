@@ -40,7 +40,8 @@ def schedule_depth_first(dag: CanonicalDag, pes: int, hardware: Hardware = LITER
     missing = np.diff(dag.in_start)[order].tolist()
     start, pe = [0] * len(order), [NO_PE] * len(order)
     free = list(range(min(pes, max(dag.tasks_count, 1))))  # no more can be used
-    running: list[tuple[int, int]] = []  # when each ends
+    running: dict[int, list[int]] = {}  # by when they end
+    ends_at: list[int] = []
     now, ended = 0, [node for node, count in enumerate(missing) if not count and not is_task[node]]
     ready = [node for node, count in enumerate(missing) if not count and is_task[node]]
     heapify(ready)
@@ -59,14 +60,18 @@ def schedule_depth_first(dag: CanonicalDag, pes: int, hardware: Hardware = LITER
         while ready and free:
             node = heappop(ready)
             start[node], pe[node] = now, heappop(free)
-            heappush(running, (now + work[node], node))
+            end = now + work[node]
+            if end in running:
+                running[end].append(node)
+            else:
+                running[end] = [node]
+                heappush(ends_at, end)
         if not running:
             break
-        now = running[0][0]
-        while running and running[0][0] == now:
-            _, node = heappop(running)
+        now = heappop(ends_at)
+        ended = running.pop(now)
+        for node in ended:
             heappush(free, pe[node])
-            ended.append(node)
     ends = int64_column([begin + cycles for begin, cycles in zip(start, work, strict=True)])[place]
     element = np.array(pe, dtype=np.int32)[place]
     return NonStreamingSchedule(pes, frozen(element), frozen(ends - taken), frozen(ends), now)

@@ -49,6 +49,6 @@ SCHEDULER = (
         "in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer])",
         "in_relay = first_out[producer]",
     ),
-    Mutant("scheduler/baseline.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
+    Mutant("scheduler/gaps.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
     Mutant("scheduler/simulation/stretch.py", '= "right" if hand_over or hop_cycles else "left"', '= "left"'),
 )

@@ -17,7 +17,7 @@ from dfcompile.errors import UserError
 
 MOST_TASKS = 10**7  # of a canonical DAG: some hundred bytes each
 _MOST_ELEMENTS = 2**56  # that the tasks of a scope touch: sums over many scopes still fit into 64 bits
-_KEPT = 4096  # scopes of which it is known which loops can be divided: some MB
+_KEPT = 16384  # divisions of scopes that are known, and numbers of elements: some MB
 
 
 class Cut(Struct, frozen=True):

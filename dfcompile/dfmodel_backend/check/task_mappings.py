@@ -202,11 +202,12 @@ def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
     if moved:
         edges, kernels = (np.concatenate(columns) for columns in list(zip(*moved, strict=True))[1:])
         group_of = np.repeat([group for group, _, _ in moved], [len(edges) for _, edges, _ in moved])
-        pairs, place = np.unique(np.stack([group_of, kernels]), axis=1, return_inverse=True)
-        sums = np.zeros(pairs.shape[1], dtype=np.int64)
-        np.add.at(sums, place.reshape(-1), sizes[edges])
-        for group, kernel, size in zip(*pairs.tolist(), sums.tolist(), strict=True):
-            through_memory[group][kernel] = size
+        each = len(times.names) - NOBODY  # one number for a group and a kernel, or nobody: sorted a tenth as long
+        pairs, place = np.unique(group_of * each + kernels - NOBODY, return_inverse=True)
+        sums = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(sums, place, sizes[edges])
+        for pair, size in zip(pairs.tolist(), sums.tolist(), strict=True):
+            through_memory[pair // each][pair % each + NOBODY] = size
     stores = [{store.name: store for store in one.stores} for one in times.attained.configurations]
     exact = dict.fromkeys(range(len(times.names)), Fraction(0))
     rounded = Counter[int]()

@@ -1,8 +1,11 @@
 """The lower bound on the makespan: what no schedule can beat."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.canonical_dag.analysis import apart, longest_paths
 from dfcompile.scheduler.bounds.crossing import alike, counting_bound, crossing_bound, some_values
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
@@ -46,6 +49,8 @@ class Ancestry:
 _TRIED = 64
 _REPLAYED_ACCESSES = 2**20  # of the replay without limits: a twentieth of a second
 _NO_TASK = -1
+_FEWEST = 48  # nodes at once, in the mean: fewer are looked at one by one
+_MOST_WORK = 2**60  # of all tasks: then all sums fit into 64 bits
 
 
 def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> int:
@@ -93,10 +98,11 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
 def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Windows:
     """Return what is known of when nodes start and end in every schedule, see `lower_bound_cycles`."""
     order = topological_order(dag).tolist()
-    head, end = _earliest(dag, order, pes, backwards=False)
+    head, end = _earliest_together(dag, order, pes, backwards=False) or _earliest(dag, order, pes, backwards=False)
     if each_element:
         head, end = _without_limits(dag, head, end)
-    tail, left = _earliest(dag, order[::-1], pes, backwards=True)
+    order.reverse()
+    tail, left = _earliest_together(dag, order, pes, backwards=True) or _earliest(dag, order, pes, backwards=True)
     if dag.tasks_count > pes and is_energy_known(dag.tasks_count):
         ahead, back = directions(dag)
         head, end = with_energy(ahead, dag.is_computational, dag.work, pes, (head, end))
@@ -183,6 +189,47 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool)
             last = streams + after_last[node]
         end[node] = streamed_end[node] = last
     return start, end
+
+
+def _earliest_together(
+    dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool
+) -> tuple[list[int], list[int]] | None:
+    """Return what `_earliest` does, at once for all nodes that follow one another and do not wait for each other.
+
+    Returns:
+        ``None`` where these are few, or elements are so few that paths or producers may have to wait for them.
+    """
+    nodes, count = np.array(order), dag.nodes_count
+    place = np.empty(count, dtype=np.int64)
+    place[nodes] = np.arange(count)
+    ends = dag.edge_target, dag.edge_source
+    node, other = ends[::-1] if backwards else ends
+    most = int(np.bincount(node, minlength=1).max()) if len(node) and not backwards else 0
+    longest = longest_paths(*ends[::-1], dag.is_computational.astype(np.int64)).max(initial=0)
+    if longest > pes or most >= pes or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
+        return None
+    parts = apart(count, place[node], place[other])
+    if len(parts) * _FEWEST > count:
+        return None
+    edges = np.argsort(place[node], kind="stable")
+    waiting, awaited = place[node][edges], other[edges]
+    rows = np.searchsorted(waiting, parts)
+    until_first, after_last = handing_on(dag)[::-1] if backwards else handing_on(dag)
+    start, first, end = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    streamed_end = np.full(count, NO_STREAM, dtype=np.int64)
+    for (begin, stop), (row, last) in zip(pairwise(parts), pairwise(rows.tolist()), strict=True):
+        own, at, above = nodes[begin:stop], waiting[row:last] - begin, awaited[row:last]
+        ready, ended = np.zeros((2, len(own)), dtype=np.int64)
+        streams = np.full(len(own), NO_STREAM, dtype=np.int64)
+        for latest, column in ((ready, first), (ended, end), (streams, streamed_end)):
+            np.maximum.at(latest, at, column[above])
+        is_task = dag.is_computational[own]
+        ready = np.where(is_task, ready, ended)
+        over = np.where(streams == NO_STREAM, 0, streams + after_last[own])
+        ended = np.where(is_task, np.maximum(ready + dag.work[own], over), ended)
+        start[own], first[own], end[own] = ready, ready + np.where(is_task, until_first[own], 0), ended
+        streamed_end[own] = np.where(is_task, ended, NO_STREAM)
+    return start.tolist(), end.tolist()
 
 
 def _ended(producers: list[int], start: list[int], work: list[int], pes: int) -> int:

@@ -4,7 +4,7 @@
 by itself, as if all that it reads of others were there.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -281,17 +281,36 @@ def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tupl
             as possible, evenly spread.
     """
     units = plan_replay(dag, _each_on_its_own(dag, replay)).units
-    small = [unit for unit in units if _accesses(unit) * _FEWEST_SAMPLES <= most]
-    total = sum(map(_accesses, small))
-    for unit in small[:: max(-(-total // most), 1)]:
-        times = replay_unit(unit, tuple(0 for _ in unit.nodes), details=False)
-        if not times.stuck:
-            yield unit.nodes, max(times.end)
+    accesses = _accesses_of_each(units)
+    small = [number for number, own in enumerate(accesses) if own * _FEWEST_SAMPLES <= most]
+    total = sum(accesses[number] for number in small)
+    known: dict[Hashable, int | None] = {}  # units of one shape take as long: most are of few
+    for number in small[:: max(-(-total // most), 1)]:
+        unit = units[number]
+        shape = unit.shape
+        if shape not in known:
+            times = replay_unit(unit, tuple(0 for _ in unit.nodes), details=False)
+            known[shape] = None if times.stuck else max(times.end)
+        cycles = known[shape]
+        if cycles is not None:
+            yield unit.nodes, cycles
 
 
 def accesses_of(dag: CanonicalDag, plan: Plan) -> int:
     """Return about how many accesses a replay has to look at, nodes included; an estimate."""
-    return dag.nodes_count * NODE_ACCESSES + sum(_accesses(unit) for unit in plan.units)
+    return dag.nodes_count * NODE_ACCESSES + sum(_accesses_of_each(plan.units))
+
+
+def _accesses_of_each(units: Iterable[StreamingUnit]) -> list[int]:
+    """Return the accesses of units, looked at once for each shape."""
+    known: dict[Hashable, int] = {}
+    found = []
+    for unit in units:
+        shape = unit.shape
+        if shape not in known:
+            known[shape] = _accesses(unit)
+        found.append(known[shape])
+    return found
 
 
 def _accesses(unit: StreamingUnit) -> int:

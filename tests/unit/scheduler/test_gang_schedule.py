@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import UserError, VerificationError
-from dfcompile.scheduler import ScheduleOptions, collect_partitioners, schedule, schedule_non_streaming
-from dfcompile.scheduler.baseline import GapIndex
+from dfcompile.scheduler import ScheduleOptions, collect_partitioners, gangs, schedule, schedule_non_streaming
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.timing import ceil_ratio, int64_column
+from dfcompile.scheduler.gangs import gang_sequence, gangs_of
+from dfcompile.scheduler.gaps import GapIndex
+from dfcompile.scheduler.timing import ceil_ratio, int64_column, streamable_edges
 from tests.examples import examples
-from tests.strategies import canonical_dags
+from tests.strategies import DagShape, canonical_dags
 
 
 def _join(volume: int) -> CanonicalDag:
@@ -99,3 +100,40 @@ def test_gaps_are_found_as_in_a_plain_list(known: int) -> None:
         assert found == min(fitting, key=lambda gap: (max(gap[0], ready), gap), default=None)
         if found is not None:
             plain.remove(found)
+
+
+@pytest.mark.parametrize("known", [0, 40, 1500])
+def test_gaps_are_booked_together_as_one_by_one(known: int) -> None:
+    choice = np.random.default_rng(1)
+    begins, lengths = choice.integers(0, 900, known), choice.integers(0, 90, known)
+    gaps = list(zip(begins.tolist(), (begins + lengths).tolist(), range(known), strict=True))
+    together, apart = GapIndex.of(gaps), GapIndex.of(gaps)
+    for number in range(300):
+        for pe in range(known + 4 * number, known + 4 * number + 4):
+            start, length = int(choice.integers(0, 900)), int(choice.integers(0, 200))
+            for index in (together, apart):
+                index.add(start, start + length, pe)
+        ready, duration, most = (int(choice.integers(low, high)) for low, high in ((0, 900), (1, 20), (1, 60)))
+        latest = ready + int(choice.integers(0, 300)) * (number % 3)
+        booked = together.book(ready, duration, latest, most)
+
+        assert booked == [pair for _ in range(most) for pair in apart.book(ready, duration, latest, 1)]
+
+
+@given(canonical_dags(DagShape(max_scopes=8, max_members=40)), st.integers(1, 9))
+@examples(60)
+def test_gangs_are_placed_together_as_one_by_one(dag: CanonicalDag, pes: int) -> None:
+    blocks = collect_partitioners()["sb-rlx"].partition(dag, pes)
+    found = gangs_of(dag, blocks, streamable_edges(dag, blocks.block), 0)
+    sequence = gang_sequence(dag, found.gang, blocks.block)
+    placings = []
+    for few in (1, len(sequence) + 1):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(gangs, "_FEW", few)
+            placings.append(gangs.place_in_order(dag, found, pes, sequence))
+    together, apart = placings
+
+    assert list(together.begin) == list(apart.begin)
+    assert list(together.pe) == list(apart.pe)
+    assert together.makespan_cycles == apart.makespan_cycles
+    assert together.sequence == apart.sequence

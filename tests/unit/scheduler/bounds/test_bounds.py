@@ -2,10 +2,11 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import CanonicalDag, DagBuilder, critical_path
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, critical_path, topological_order
 from dfcompile.scheduler import (
     ScheduleOptions,
     figures,
@@ -13,10 +14,11 @@ from dfcompile.scheduler import (
     schedule,
     schedule_non_streaming,
 )
+from dfcompile.scheduler.bounds import makespan
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.bounds.precedence import directions, earliest, handing_on
 from tests.examples import examples
-from tests.strategies import canonical_dags
+from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.convolution import convolution_dag
 from tests.unit.scheduler.element_simulator import simulate
 
@@ -197,3 +199,15 @@ def test_a_task_waits_for_whole_elements_and_writes_all_that_the_last_one_allows
 
     assert awaited == [2, 1]
     assert written == [1, 3]
+
+
+@given(canonical_dags(DagShape(max_scopes=9, max_members=9)), st.integers(1, 60), st.booleans())
+@examples(100)
+def test_earliest_times_together_are_those_one_by_one(dag: CanonicalDag, pes: int, backwards: bool) -> None:
+    order = topological_order(dag).tolist()[:: -1 if backwards else 1]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(makespan, "_FEWEST", 0)
+        found = makespan._earliest_together(dag, order, pes, backwards=backwards)
+
+    assert found is None or found == makespan._earliest(dag, order, pes, backwards=backwards)
+    assert found is not None or pes < dag.edges_count + dag.tasks_count
