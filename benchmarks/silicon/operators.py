@@ -28,9 +28,12 @@ VERSIONS = {
 # blocks, which norms are not.
 FROM = {("vllm", "gemm fp8_block"): "sglang", ("sglang", "vector"): "vllm"}
 REDUCES = {"a100-sxm": {"sglang": "0.5.9"}}
+EAGER, SMALL = "eager", 32768  # all-reduces that a host issues one by one, and up to how many elements it is the slower
+ISSUES = {"trtllm": "vllm"}  # whose eager all-reduces stand in where a framework has none
 MOST_ROWS = 3000  # of a class: evenly spaced ones of the file's order
 LARGEST, SMALLEST = 32768, 256  # extents of matrices that models have
 ROUTING = "power_law_1.01"  # of tokens to experts, as the tables call it
+DYNAMIC = "gemm fp8_dynamic"  # a product that looks for the scale of its activations, as one narrowed while loaded
 _BARE = "sglang_deepgemm_gemm_nt_f8f8bf16"  # multiplies what another kernel has scaled and made narrower
 _FP8_BLOCK = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
 _FORMS = {
@@ -97,10 +100,19 @@ def operator_rows(
     yield from (row for row in _rows(folder, device, framework, left_out) if (framework, row["work"]) not in FROM)
     reduced = REDUCES.get(device.name, {}).get(framework, version)
     for row in table(folder / "comm" / framework / reduced / "custom_allreduce_perf.parquet"):
-        if "eager" not in str(row["kernel_source"]):
-            amount, taken = 2 * number(row, "message_size"), float(str(row["latency"])) * 1e3  # a size is in elements
-            shown = {"bytes": str(amount), "microseconds": str(taken), "chips": str(row["num_gpus"])}
-            yield {"work": "all_reduce", "flops": "", **shown}
+        if EAGER not in str(row["kernel_source"]):
+            yield _reduced(row, "all_reduce")
+    issuing = ISSUES.get(framework, framework)
+    reduced = REDUCES.get(device.name, {}).get(issuing, VERSIONS[device.name][issuing])
+    for row in table(folder / "comm" / issuing / reduced / "custom_allreduce_perf.parquet"):
+        if EAGER in str(row["kernel_source"]) and number(row, "message_size") <= SMALL:
+            yield _reduced(row, "issue")
+
+
+def _reduced(row: Row, work: str) -> dict[str, str]:
+    amount, taken = 2 * number(row, "message_size"), float(str(row["latency"])) * 1e3  # a size is in elements
+    shown = {"bytes": str(amount), "microseconds": str(taken), "chips": str(row["num_gpus"])}
+    return {"work": work, "flops": "", **shown}
 
 
 def _rows(
@@ -108,8 +120,10 @@ def _rows(
 ) -> Iterator[dict[str, str]]:
     """Yield the rows of kernels, as many of each class at most, evenly spaced."""
     version = VERSIONS[device.name][framework]
-    scaling = table(folder / "quantize" / framework / version / "scale_matrix_perf.parquet")
-    scaled = {(row["m"], row["k"]): float(str(row["latency"])) for row in scaling}
+    scaled, finding = (
+        {(row["m"], row["k"]): float(str(row["latency"])) for row in table(folder / "quantize" / framework / version / file)}
+        for file in ("scale_matrix_perf.parquet", "computescale_perf.parquet")
+    )
     for kind, name, shaped in _KINDS:
         classes: dict[str, list[tuple[Row, Callable[[], Sequence[Kernel]]]]] = {}
         for row in table(folder / kind / framework / version / f"{name}_perf.parquet"):
@@ -122,8 +136,12 @@ def _rows(
                 if row.get("kernel_source") == _BARE:
                     taken += scaled[row["m"], row["k"]]
                 made = kernels()
-                if made[0].rate in device.macs_per_s:
-                    yield _measured(word, made, taken, device)
+                if made[0].rate not in device.macs_per_s:
+                    continue
+                if word == "gemm fp8":
+                    yield _measured(DYNAMIC, made, taken, device)
+                    taken -= finding.get((row["m"], row["k"]), 0.0)  # the checkpoint states the scale of activations
+                yield _measured(word, made, taken, device)
 
 
 def _measured(word: str, kernels: Sequence[Kernel], milliseconds: float, device: Device) -> dict[str, str]:
@@ -135,6 +153,8 @@ def _measured(word: str, kernels: Sequence[Kernel], milliseconds: float, device:
         "flops": str(2 * sum(kernel.macs for kernel in of_class)),
         "bytes": str(sum(kernel.bytes for kernel in of_class)),
         "microseconds": str(milliseconds * 1e3 - beside / device.bytes_per_s * 1e6),
+        "inputs": str(sum(kernel.act_in_bytes for kernel in of_class if kernel.macs)),
+        "products": str(sum(kernel.batch * kernel.distinct - 1 for kernel in of_class)),
         "launches": str(sum(kernel.launches for kernel in of_class)),
         "peak": str(2 * device.rate(of_class[0].rate)),
     }
