@@ -10,6 +10,7 @@ import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from heapq import heappop, heappush
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
-from dfcompile.language_models.serving import Batching, Load, Served, decodes, readings, served, total
+from dfcompile.language_models.serving import Batching, Load, Seconds, Served, decodes, readings, served, total
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import Kernel, StepChoices, Work
 from dfcompile.language_models.times.calibrated import find_calibration
@@ -32,8 +33,10 @@ ROWS = Path(__file__).parent / "serving.csv"
 FRAMEWORKS = ("trtllm", "vllm", "sglang")
 FEW_USERS = 4  # up to which the time to the first token is judged: beyond, it is the waiting of the benchmark's start
 # What InferenceMAX states of its rows (InferenceMAX/InferenceMAX, README.md and benchmarks/): lengths are uniform from
-# eight tenths to all of the stated ones; every user sends ten requests, all users the first one at once.
-SUITE_TENTHS, SUITE_REQUESTS = 9, 10
+# eight tenths to all of the stated ones; every user sends ten requests, all users the first one at once; vLLM is
+# started with as many places as the sweep has users, which are 64 at most.
+SUITE_TENTHS, SUITE_REQUESTS, SUITE_PLACES = 9, 10, 64
+GOLDEN = (5**0.5 - 1) / 2
 HELD = 0.9  # of a chip's memory, which frameworks fill with weights and caches by default
 _BLOCKS = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
 _FORMS = {
@@ -165,16 +168,49 @@ def _case(row: Row, calibration: str, precision: Precision) -> Callable[[Batch],
 def _served(row: Row, deployed: Callable[[Batch], Deployment]) -> Served:
     """Return what users see, of whom as many are served at once as caches find room; the others wait for a place."""
     load = row.load
+
+    def seconds(batch: Batch) -> float:
+        return deployed(batch).exec_s
+
     held = deployed(Batch("held", decodes(load, load.users)))
     room = HELD * shipped_devices()[row.system].capacity_bytes - held.weight_bytes
-    places = max(1, min(load.users, int(room * load.users / held.kv_bytes)))
-    found = served(replace(load, users=places), lambda batch: deployed(batch).exec_s)
-    turn = found.ttft_s + load.later * found.tpot_s
-    first = found.ttft_s
-    if row.suite:
-        prompt = total(readings(replace(load, users=places), 0), lambda batch: deployed(batch).exec_s)
-        first += (places - 1) / 2 * prompt / SUITE_REQUESTS
-    return replace(found, ttft_s=first + (load.users - places) / places * turn)
+    most = SUITE_PLACES if row.suite and row.framework == "vllm" else load.users
+    places = max(1, min(load.users, most, int(room * load.users / held.kv_bytes)))
+    placed = replace(load, users=places)
+    found = served(placed, seconds)
+    first = first_token_s(placed, found.tpot_s, seconds) if row.suite else found.ttft_s
+    waits = (load.users - places) / places * (first + load.later * found.tpot_s)
+    # Whoever got the last token of an answer asks anew when the next step has begun, and waits for its end.
+    return replace(found, ttft_s=first + waits + (found.decode_s if places > 1 else 0.0))
+
+
+def first_token_s(load: Load, tpot_s: float, seconds: Seconds) -> float:
+    """Return the mean seconds to the first token of users of the suite.
+
+    All begin at once, and their answers are not of one length but near each other, so that they meet again and again:
+    whoever asks while prompts are read waits. As many prompts are read together as a step has room for.
+    """
+    most = max(1, load.chunk // load.prompt)
+
+    @cache
+    def read_s(prompts: int) -> float:
+        group = replace(load, users=prompts, batching=Batching.APART, in_step=True)
+        return total(readings(group, 0), seconds)
+
+    asking, now, taken = [(0.0, user, 0) for user in range(load.users)], 0.0, list[float]()
+    while asking:
+        now = max(now, asking[0][0])
+        group = [heappop(asking)]
+        while asking and asking[0][0] <= now and len(group) < most:
+            group.append(heappop(asking))
+        now += read_s(len(group))
+        taken += (now - since for since, _, _ in group)
+        for _, user, number in group:
+            if number + 1 < SUITE_REQUESTS:
+                drawn = (user * SUITE_REQUESTS + number) * GOLDEN % 1  # evenly spread, whatever their number
+                answer = load.answer * (8 + 2 * drawn) / SUITE_TENTHS
+                heappush(asking, (now + answer * tpot_s, user, number + 1))
+    return sum(taken) / len(taken)
 
 
 def compared(row: Row, framework: str = "", calibration: str = "") -> Comparison:

@@ -169,8 +169,8 @@ def between_products(layer: Layer, hidden: int, tokens: int, precision: Precisio
         opened = 2 * closed
     read, written = tokens * (whole + opened), tokens * (whole + closed)
     shape, form, attention = (tokens, 1, hidden), precision.activations, layer.attention
-    # Norms with residuals, the activation function, rotations, and norms of queries and keys.
-    launches = layer.norms + 2 + bool(isinstance(attention, Attention) and attention.norm_parameters)
+    # Norms with residuals, the activation function, rotations, what writes to the cache, norms of queries and of keys.
+    launches = layer.norms + 3 + 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
     return vector_kernel("norms_residuals_act", shape, read, written, form, read, launches=launches)
 
 
