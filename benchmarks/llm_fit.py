@@ -4,7 +4,7 @@ The file has a row per measured operator: ``work`` (a class such as ``gemm`` or 
 ``microseconds``, and optionally ``peak`` (operations per second of its format), ``launches`` (kernels that it is),
 ``inputs`` (bytes of activations read), ``products`` (after the first one) and ``held_out`` (1: not fitted on, but reported). Public tables of that kind are AIConfigurator's (Apache-2.0);
 `benchmarks.silicon.operators` makes such rows of them. All-reduces have ``work`` all_reduce, ``chips`` and ``bytes``.
-A small operator that the host issues, not captured before, has ``work`` issue. The result is a calibration that `--efficiency` reads.
+The result is a calibration that `--efficiency` reads.
 """
 
 import argparse
@@ -14,14 +14,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls  # type: ignore[import-untyped]
 
 Column = NDArray[np.float64]
-APART = ("all_reduce", "issue")
 ROUNDS = 20  # in which all-reduces are shared among two ways
 SOFT = 0.1  # where a logarithmic error begins to count less than its square
 
@@ -82,7 +80,9 @@ def fitted_all_reduce(chips: Column, amounts: Column, seconds: Column) -> list[f
         found: Column = nnls(columns / seconds[chosen, None], np.ones(int(chosen.sum())))[0]
         if found[2] <= 0:
             raise SystemExit("all_reduce: found no bandwidth (larger messages are needed)")
-        return np.array([float(f"{found[0] * 1e6:.4g}"), float(f"{found[1] * 1e6:.4g}"), float(f"{1e-9 / found[2]:.4g}")])
+        return np.array(
+            [float(f"{found[0] * 1e6:.4g}"), float(f"{found[1] * 1e6:.4g}"), float(f"{1e-9 / found[2]:.4g}")]
+        )
 
     def taken(way: Column, of: Column) -> Column:
         found: Column = 1e-6 * (way[0] + way[1] * others) + of * 1e-9 / way[2]
@@ -114,7 +114,7 @@ def calibration(rows: Sequence[dict[str, str]], peak: float, bandwidth: float, s
     """Return a calibration that has what was measured, and its error on what was held out."""
     made: dict[str, object] = {"source": source}
     errors = []
-    for work in dict.fromkeys(row["work"] for row in rows if row["work"] not in APART):
+    for work in dict.fromkeys(row["work"] for row in rows if row["work"] != "all_reduce"):
         kept = [row for row in rows if row["work"] == work and row.get("held_out", "") != "1"]
         parameters = fitted(measured(kept, peak), bandwidth)
         made[work] = parameters
@@ -126,9 +126,6 @@ def calibration(rows: Sequence[dict[str, str]], peak: float, bandwidth: float, s
         chips = np.array([float(row["chips"]) for row in reduces])
         found = measured(reduces, peak)
         made["all_reduce"] = fitted_all_reduce(chips, found.bytes, found.seconds)
-    issued = [float(row["microseconds"]) for row in rows if row["work"] == "issue"]
-    if issued:
-        made["issue"] = [float(f"{median(issued):.4g}")]
     made["error"] = "; ".join(errors)
     return made
 

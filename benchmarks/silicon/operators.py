@@ -12,7 +12,7 @@ from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.language_models.steps.attention_kernels import projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch, Sequences
-from dfcompile.language_models.steps.kernel import Kernel, StepChoices
+from dfcompile.language_models.steps.kernel import Kernel, Latent, StepChoices
 from dfcompile.language_models.steps.step import WHOLE, expert_kernels, layer_kernels
 from dfcompile.records import replace
 
@@ -28,13 +28,12 @@ VERSIONS = {
 # blocks, which norms are not.
 FROM = {("vllm", "gemm fp8_block"): "sglang", ("sglang", "vector"): "vllm"}
 REDUCES = {"a100-sxm": {"sglang": "0.5.9"}}
-EAGER, SMALL = "eager", 32768  # all-reduces that a host issues one by one, and up to how many elements it is the slower
-ISSUES = {"trtllm": "vllm"}  # whose eager all-reduces stand in where a framework has none
 MOST_ROWS = 3000  # of a class: evenly spaced ones of the file's order
 LARGEST, SMALLEST = 32768, 256  # extents of matrices that models have
 ROUTING = "power_law_1.01"  # of tokens to experts, as the tables call it
 DYNAMIC = "gemm fp8_dynamic"  # a product that looks for the scale of its activations, as one narrowed while loaded
 _BARE = "sglang_deepgemm_gemm_nt_f8f8bf16"  # multiplies what another kernel has scaled and made narrower
+_ABSORBED = "flash_attention"  # of latents: reads them, in prompts as well, where serving makes keys and values of them
 _FP8_BLOCK = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
 _FORMS = {
     "bfloat16": FORMATS["bf16"],
@@ -100,19 +99,10 @@ def operator_rows(
     yield from (row for row in _rows(folder, device, framework, left_out) if (framework, row["work"]) not in FROM)
     reduced = REDUCES.get(device.name, {}).get(framework, version)
     for row in table(folder / "comm" / framework / reduced / "custom_allreduce_perf.parquet"):
-        if EAGER not in str(row["kernel_source"]):
-            yield _reduced(row, "all_reduce")
-    issuing = ISSUES.get(framework, framework)
-    reduced = REDUCES.get(device.name, {}).get(issuing, VERSIONS[device.name][issuing])
-    for row in table(folder / "comm" / issuing / reduced / "custom_allreduce_perf.parquet"):
-        if EAGER in str(row["kernel_source"]) and number(row, "message_size") <= SMALL:
-            yield _reduced(row, "issue")
-
-
-def _reduced(row: Row, work: str) -> dict[str, str]:
-    amount, taken = 2 * number(row, "message_size"), float(str(row["latency"])) * 1e3  # a size is in elements
-    shown = {"bytes": str(amount), "microseconds": str(taken), "chips": str(row["num_gpus"])}
-    return {"work": work, "flops": "", **shown}
+        if "eager" not in str(row["kernel_source"]):
+            amount, taken = 2 * number(row, "message_size"), float(str(row["latency"])) * 1e3  # a size is in elements
+            shown = {"bytes": str(amount), "microseconds": str(taken), "chips": str(row["num_gpus"])}
+            yield {"work": "all_reduce", "flops": "", **shown}
 
 
 def _rows(
@@ -121,7 +111,10 @@ def _rows(
     """Yield the rows of kernels, as many of each class at most, evenly spaced."""
     version = VERSIONS[device.name][framework]
     scaled, finding = (
-        {(row["m"], row["k"]): float(str(row["latency"])) for row in table(folder / "quantize" / framework / version / file)}
+        {
+            (row["m"], row["k"]): float(str(row["latency"]))
+            for row in table(folder / "quantize" / framework / version / file)
+        }
         for file in ("scale_matrix_perf.parquet", "computescale_perf.parquet")
     )
     for kind, name, shaped in _KINDS:
@@ -201,10 +194,12 @@ def _attended(row: Row, attention: Attention | LatentAttention, word: str) -> Sh
         return None
     work = f"{word}_{'decode' if is_decode else 'context'}"
     precision = _formed(_FORMS[computed], cache)
+    is_absorbed = isinstance(attention, LatentAttention) and row["kernel_source"] == _ABSORBED
+    choices = StepChoices(latent=Latent.ABSORBED) if is_absorbed else StepChoices()
 
     def kernels() -> Sequence[Kernel]:
         layer = Layer(attention, DenseMlp(1))
-        made = layer_kernels(layer, 1, batch, precision, StepChoices(), WHOLE)
+        made = layer_kernels(layer, 1, batch, precision, choices, WHOLE)
         return [kernel for kernel in made if kernel.name.startswith("attention")]
 
     return f"{work} {cache.stored_name}", kernels

@@ -152,14 +152,14 @@ def _case(row: Row, calibration: str, precision: Precision) -> Callable[[Batch],
     """Return what makes the steps of a row: by a calibration, or by the roofline if it has no name."""
     device = replace(shipped_devices()[row.system], capacity_bytes=0)  # they ran, whatever they held
     found = find_calibration(calibration) if calibration else None
-    timer, reduce, issue_s = (found.seconds, found.all_reduce, found.issue_s) if found else (roofline, None, 0.0)
+    timer, reduced = (found.seconds, found.all_reduce) if found else (roofline, None)
 
     def seconds(kernel: Kernel, device: Device) -> KernelTime:
         is_narrowed = row.is_narrowed and kernel.work is Work.GEMM and kernel.stored == "fp8"
         return timer(replace(kernel, stored="fp8_dynamic") if is_narrowed else kernel, device)
 
     def deployed(batch: Batch) -> Deployment:
-        case = Case(_model(row.model), batch, device, precision, StepChoices(), seconds, reduce, issue_s=issue_s)
+        case = Case(_model(row.model), batch, device, precision, StepChoices(), seconds, reduced)
         return Deployments(case, row.tensor).deployed(Degrees(tensor=row.tensor, expert=row.expert))
 
     return deployed

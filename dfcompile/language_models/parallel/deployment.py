@@ -90,8 +90,6 @@ class Case(Struct, frozen=True):
         transfers: of the cache.
         block: tokens of a block of the cache.
         offload: share of caches beside the chip's own memory; None: as little as lets the step fit.
-        issue_s: of the host for every kernel of a step that reads prompts; kernels of decodes are captured once, and
-            issued together.
     """
 
     model: Model
@@ -104,7 +102,6 @@ class Case(Struct, frozen=True):
     transfers: Transfers = Transfers.ASYNC
     block: int = 1
     offload: Fraction | None = NOTHING
-    issue_s: float = 0.0
 
 
 class Deployment(Struct, frozen=True):
@@ -184,8 +181,7 @@ class Deployments:
         by_layer = {kind.layer: self._costs(kind.layer, degrees, batch, share) for kind in case.model.kinds}
         costs = [by_layer[layer] for layer in case.model.layers]
         first, last = self._ends(degrees, batch)
-        issued = {layer: self._issued_s(cost.kernels, degrees) for layer, cost in by_layer.items()}
-        seconds = [max(by_layer[layer].exec_s + by_layer[layer].exchange_s, issued[layer]) for layer in case.model.layers]
+        seconds = [cost.exec_s + cost.exchange_s for cost in costs]
         seconds[0] += first.exec_s
         seconds[-1] += last.exec_s + last.exchange_s
         runs = list(pairwise((0, *balanced(seconds, degrees.pipeline))))
@@ -215,12 +211,6 @@ class Deployments:
             offload_bytes=max(away),
         )
         return found, least_share(held, case.device.capacity_bytes)
-
-    def _issued_s(self, kernels: Sequence[Kernel], degrees: Degrees) -> float:
-        """Return what the host takes to issue the kernels of a layer and its two all-reduces; nothing for decodes."""
-        if self._case.batch.is_decode:
-            return 0.0
-        return self._case.issue_s * (sum(kernel.launches for kernel in kernels) + 2 * (degrees.tensor > 1))
 
     def _step_s(self, stages: Sequence[float], degrees: Degrees) -> float:
         """Return the seconds of a step: micro-batches follow each other.

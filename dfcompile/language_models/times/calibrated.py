@@ -22,7 +22,7 @@ from dfcompile.language_models.times.step_time import KernelTime, roofline, slow
 
 LARGEST_BYTES = 2**20
 CLASSES = tuple(work for work in Work if work is not Work.TRANSFER)
-NOT_CLASSES = ("all_reduce", "issue", "source", "error")
+NOT_CLASSES = ("all_reduce", "source", "error")
 _PACKAGE = "dfcompile.language_models.times"
 
 
@@ -69,17 +69,13 @@ class AllReduce(Struct, frozen=True):
 
 
 class Calibration(Struct, frozen=True):
-    """Efficiencies of a device, where they come from and how far off they were.
-
-    ``issue_s`` is what the host takes to issue a kernel that was not captured with others before; 0: not known.
-    """
+    """Efficiencies of a device, where they come from and how far off they were."""
 
     name: str
     classes: Mapping[str, Efficiency]
     all_reduce: AllReduce | None
     source: str
     error: str
-    issue_s: float = 0.0
 
     def efficiency(self, kernel: Kernel) -> Efficiency | None:
         """Return the parameters of a kernel's class; none: it was not measured."""
@@ -155,14 +151,11 @@ def _calibration(name: str, document: object, where: str) -> Calibration:
                 raise UserError(f"calibration {where!r}: key 'all_reduce': found a number below 0")
             ways.append((start_us * 1e-6, hop_us * 1e-6, gb_per_s * 1e9))
         reduces = AllReduce(*ways[0], *ways[1:])
-    issue_us = _numbers(document, "issue", (1,), where)[0] if "issue" in document else 0.0
-    if issue_us < 0:
-        raise UserError(f"calibration {where!r}: key 'issue': found {issue_us:g} microseconds")
     source, error = str(document.get("source", where)), str(document.get("error", "not stated"))
-    return Calibration(name, classes, reduces, source, error, issue_us * 1e-6)
+    return Calibration(name, classes, reduces, source, error)
 
 
-def _numbers(document: Mapping[str, object], key: str, counts: tuple[int, ...], where: str) -> list[float]:
+def _numbers(document: Mapping[str, object], key: str, counts: tuple[int, int], where: str) -> list[float]:
     found = document.get(key)
     numbers = [one for one in found if isinstance(one, int | float)] if isinstance(found, list) else []
     is_whole = isinstance(found, list) and len(found) == len(numbers) and len(found) in counts
