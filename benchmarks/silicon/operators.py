@@ -12,7 +12,7 @@ from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.language_models.steps.attention_kernels import projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch, Sequences
-from dfcompile.language_models.steps.kernel import Kernel, Latent, StepChoices
+from dfcompile.language_models.steps.kernel import Kernel, Latent, Role, StepChoices
 from dfcompile.language_models.steps.step import WHOLE, expert_kernels, layer_kernels
 from dfcompile.records import replace
 
@@ -200,7 +200,7 @@ def _attended(row: Row, attention: Attention | LatentAttention, word: str) -> Sh
     def kernels() -> Sequence[Kernel]:
         layer = Layer(attention, DenseMlp(1))
         made = layer_kernels(layer, 1, batch, precision, choices, WHOLE)
-        return [kernel for kernel in made if kernel.name.startswith("attention")]
+        return [kernel for kernel in made if kernel.role is Role.ATTENTION]
 
     return f"{work} {cache.stored_name}", kernels
 

@@ -17,10 +17,10 @@ import msgspec
 
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision
+from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
 from dfcompile.language_models.serving import Batching, Load, Seconds, Served, decodes, readings, served, total
 from dfcompile.language_models.steps.batch import Batch
