@@ -2,9 +2,10 @@
 
 The file has a row per measured operator: ``work`` (a class such as ``gemm`` or ``gemm fp8``), ``flops``, ``bytes``,
 ``microseconds``, and optionally ``peak`` (operations per second of its format), ``launches`` (kernels that it is),
-``inputs`` (bytes of activations read), ``products`` (after the first one) and ``held_out`` (1: not fitted on, but reported). Public tables of that kind are AIConfigurator's (Apache-2.0);
-`benchmarks.silicon.operators` makes such rows of them. All-reduces have ``work`` all_reduce, ``chips`` and ``bytes``.
-The result is a calibration that `--efficiency` reads.
+``inputs`` (bytes of activations read), ``products`` (after the first one) and ``held_out`` (1: not fitted on, but
+reported). Public tables of that kind are AIConfigurator's (Apache-2.0); `benchmarks.silicon.operators` makes such rows
+of them. All-reduces have ``work`` all_reduce, ``chips`` and ``bytes``. The result is a calibration that `--efficiency`
+reads.
 """
 
 import argparse
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls  # type: ignore[import-untyped]
 
 Column = NDArray[np.float64]
-ROUNDS = 20  # in which all-reduces are shared among two ways
+ROUNDS = 20  # in which all-reduces are shared among two ways at most
+NEARER = 0.9  # of the error of one way, below which two are worth their parameters
 SOFT = 0.1  # where a logarithmic error begins to count less than its square
 
 
@@ -54,9 +56,8 @@ def predicted(parameters: Sequence[float] | Column, rows: Measured, bandwidth: f
 
 def fitted(rows: Measured, bandwidth: float) -> list[float]:
     """Return the parameters of the least soft logarithmic error: the last two where a row has what they count."""
-    beside = [float(np.any(column)) for column in (rows.inputs, rows.products)]
-    if not any(beside):
-        beside = []
+    counted = [float(np.any(column)) for column in (rows.inputs, rows.products)]
+    beside = counted if any(counted) else []
     found = least_squares(
         lambda parameters: np.log(predicted(parameters, rows, bandwidth) / rows.seconds),
         x0=[0.7, 0.7, 5.0, 2.0, *(1.0 for _ in beside)],
@@ -64,13 +65,14 @@ def fitted(rows: Measured, bandwidth: float) -> list[float]:
         loss="soft_l1",
         f_scale=SOFT,
     )
-    return [float(f"{value:.4g}") for value in found.x * [1.0, 1.0, 1.0, 1.0, *beside]]
+    return [float(f"{round(value, 6):.4g}") for value in found.x * [1.0, 1.0, 1.0, 1.0, *beside]]
 
 
 def fitted_all_reduce(chips: Column, amounts: Column, seconds: Column) -> list[float]:
     """Return start and hop in microseconds and bandwidth in GB/s of the least relative error, of one way or of two.
 
-    Where two ways, of which the faster one is taken, are a tenth nearer, those of the direct one follow.
+    Where two ways, of which the faster one is taken, are `NEARER`, those of the direct one follow. Amounts are shared
+    among the two by turns: a line through each one's amounts, then each amount to the faster line.
     """
     others = chips - 1
     moved = np.stack([2 * others / chips * amounts, others * amounts])
@@ -80,9 +82,7 @@ def fitted_all_reduce(chips: Column, amounts: Column, seconds: Column) -> list[f
         found: Column = nnls(columns / seconds[chosen, None], np.ones(int(chosen.sum())))[0]
         if found[2] <= 0:
             raise SystemExit("all_reduce: found no bandwidth (larger messages are needed)")
-        return np.array(
-            [float(f"{found[0] * 1e6:.4g}"), float(f"{found[1] * 1e6:.4g}"), float(f"{1e-9 / found[2]:.4g}")]
-        )
+        return np.array([float(f"{value:.4g}") for value in (found[0] * 1e6, found[1] * 1e6, 1e-9 / found[2])])
 
     def taken(way: Column, of: Column) -> Column:
         found: Column = 1e-6 * (way[0] + way[1] * others) + of * 1e-9 / way[2]
@@ -96,7 +96,7 @@ def fitted_all_reduce(chips: Column, amounts: Column, seconds: Column) -> list[f
     for _ in range(ROUNDS):
         pair = [line(moved[0], ~is_direct), line(moved[1], is_direct)]
         times = [taken(way, of) for way, of in zip(pair, moved, strict=True)]
-        if error(np.minimum(*times)) < 0.9 * error(taken(one, moved[0])):
+        if error(np.minimum(*times)) < NEARER * error(taken(one, moved[0])):
             ways = pair
         now = times[1] < times[0]
         if bool(np.all(now == is_direct)) or now.all() or not now.any():

@@ -2,8 +2,9 @@
 
 `serving.csv` has the rows of `silicon_sample.csv` of the wheel `aiconfigurator-core` 0.12.0 (Apache-2.0) that are of
 H100 or H200, on at most 8 chips that do both prompts and answers, of models that `dfcompile llm` reads, without
-replicas of attention. No calibration has seen one of them. Where the first token takes longer than the whole answer
-there were more users than places: how many were served at once such a row does not say.
+replicas of attention; ``suite`` is of rows whose source is a table of InferenceMAX. No calibration has seen one of
+them. Where the first token takes longer than the whole answer there were more users than places: how many were served
+at once such a row does not say.
 """
 
 import csv
@@ -32,9 +33,9 @@ from dfcompile.records import replace
 ROWS = Path(__file__).parent / "serving.csv"
 FRAMEWORKS = ("trtllm", "vllm", "sglang")
 FEW_USERS = 4  # up to which the time to the first token is judged: beyond, it is the waiting of the benchmark's start
-# What InferenceMAX states of its rows (InferenceMAX/InferenceMAX, README.md and benchmarks/): lengths are uniform from
-# eight tenths to all of the stated ones; every user sends ten requests, all users the first one at once; vLLM is
-# started with as many places as the sweep has users, which are 64 at most.
+# What InferenceMAX states of its rows (github.com/InferenceMAX/InferenceMAX, README.md and benchmarks/): lengths are
+# uniform from eight tenths to all of the stated ones; every user sends ten requests, all users the first one at once;
+# vLLM is started with a place for each user of its sweep, which are 64 at most.
 SUITE_TENTHS, SUITE_REQUESTS, SUITE_PLACES = 9, 10, 64
 GOLDEN = (5**0.5 - 1) / 2
 HELD = 0.9  # of a chip's memory, which frameworks fill with weights and caches by default

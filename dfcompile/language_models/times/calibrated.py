@@ -1,7 +1,9 @@
 """Times fitted on public measurements: ``t0 + ((F / (ec peak))^p + M^p)^(1/p)`` per class of operators.
 
-What its memory takes is ``M = (B + r A) / (em bw) + b n``: A are the bytes of activations that it reads, which a kernel
-that scales them first reads and writes again, and n the products after the first one, each of which starts anew. A class is a kind of work, or a kind of work and the number format of its second operand. A kernel of a class that was
+Memory takes ``M = (B + a A) / (em bw) + b n``: A are the bytes of activations that a kernel reads, which move again
+where they are scaled first, and n its products after the first one, each of which starts anew.
+
+A class is a kind of work, or a kind of work and the number format of its second operand. A kernel of a class that was
 not measured has the time of the roofline.
 """
 
