@@ -1,10 +1,11 @@
 """Fits efficiencies anew: ``python -m benchmarks.llm_fit MEASURED.csv --peak 312e12 --bandwidth 2.039e12``.
 
 The file has a row per measured operator: ``work`` (a class such as ``gemm`` or ``gemm fp8``), ``flops``, ``bytes``,
-``microseconds``, and optionally ``peak`` (operations per second of its format), ``launches`` (kernels that it is) and
-``held_out`` (1: not fitted on, but reported). Public tables of that kind are AIConfigurator's (Apache-2.0);
-`benchmarks.silicon.operators` makes such rows of them. All-reduces have ``work`` all_reduce, ``chips`` and ``bytes``.
-The result is a calibration that `--efficiency` reads.
+``microseconds``, and optionally ``peak`` (operations per second of its format), ``launches`` (kernels that it is),
+``inputs`` (bytes of activations read), ``products`` (after the first one) and ``held_out`` (1: not fitted on, but
+reported). Public tables of that kind are AIConfigurator's (Apache-2.0); `benchmarks.silicon.operators` makes such rows
+of them. All-reduces have ``work`` all_reduce, ``chips`` and ``bytes``. The result is a calibration that `--efficiency`
+reads.
 """
 
 import argparse
@@ -20,24 +21,33 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares, nnls  # type: ignore[import-untyped]
 
 Column = NDArray[np.float64]
+ROUNDS = 20  # in which all-reduces are shared among two ways at most
+NEARER = 0.9  # of the error of one way, below which two are worth their parameters
 SOFT = 0.1  # where a logarithmic error begins to count less than its square
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Operators of a class: operations, bytes, seconds, kernels and peak rate of each."""
+    """Operators of a class: operations, bytes, seconds, kernels, peak rate, activations read and products of each."""
 
     flops: Column
     bytes: Column
     seconds: Column
     launches: Column
     peak: Column
+    inputs: Column
+    products: Column
 
 
 def predicted(parameters: Sequence[float] | Column, rows: Measured, bandwidth: float) -> Column:
-    """Return ``t0 + ((F / (ec peak))^p + (B / (em bw))^p)^(1/p)``; t0 is in microseconds."""
-    compute, memory, start_us, norm = parameters
-    first, second = rows.flops / (compute * rows.peak), rows.bytes / (memory * bandwidth)
+    """Return ``t0 + ((F / (ec peak))^p + M^p)^(1/p)``; t0 is in microseconds, the time of a product in nanoseconds.
+
+    ``M = (B + again A) / (em bw) + product n`` is of traffic and products.
+    """
+    compute, memory, start_us, norm, *beside = parameters
+    again, product_ns = beside or (0.0, 0.0)
+    first = rows.flops / (compute * rows.peak)
+    second = (rows.bytes + again * rows.inputs) / (memory * bandwidth) + product_ns * 1e-9 * rows.products
     longest = np.maximum(np.maximum(first, second), 1e-30)
     scaled: Column = longest * ((first / longest) ** norm + (second / longest) ** norm) ** (1 / norm)
     whole: Column = start_us * 1e-6 * rows.launches + scaled
@@ -45,24 +55,54 @@ def predicted(parameters: Sequence[float] | Column, rows: Measured, bandwidth: f
 
 
 def fitted(rows: Measured, bandwidth: float) -> list[float]:
-    """Return the four parameters of the least soft logarithmic error."""
+    """Return the parameters of the least soft logarithmic error: the last two where a row has what they count."""
+    counted = [float(np.any(column)) for column in (rows.inputs, rows.products)]
+    beside = counted if any(counted) else []
     found = least_squares(
         lambda parameters: np.log(predicted(parameters, rows, bandwidth) / rows.seconds),
-        x0=[0.7, 0.7, 5.0, 2.0],
-        bounds=([0.01, 0.01, 0.0, 1.0], [1.0, 1.0, 1000.0, 20.0]),
+        x0=[0.7, 0.7, 5.0, 2.0, *(1.0 for _ in beside)],
+        bounds=([0.01, 0.01, 0.0, 1.0, *(0.0 for _ in beside)], [1.0, 1.0, 1000.0, 20.0, *(1000.0 for _ in beside)]),
         loss="soft_l1",
         f_scale=SOFT,
     )
-    return [float(f"{value:.4g}") for value in found.x]
+    return [float(f"{round(value, 6):.4g}") for value in found.x * [1.0, 1.0, 1.0, 1.0, *beside]]
 
 
 def fitted_all_reduce(chips: Column, amounts: Column, seconds: Column) -> list[float]:
-    """Return start and hop in microseconds and bandwidth in GB/s of the least relative error."""
-    columns = np.stack([np.ones_like(chips), chips - 1, 2 * (chips - 1) / chips * amounts], axis=1)
-    found, _ = nnls(columns / seconds[:, None], np.ones_like(seconds))
-    if found[2] <= 0:
-        raise SystemExit("all_reduce: found no bandwidth (larger messages are needed)")
-    return [float(f"{found[0] * 1e6:.4g}"), float(f"{found[1] * 1e6:.4g}"), float(f"{1e-9 / found[2]:.4g}")]
+    """Return start and hop in microseconds and bandwidth in GB/s of the least relative error, of one way or of two.
+
+    Where two ways, of which the faster one is taken, are `NEARER`, those of the direct one follow. Amounts are shared
+    among the two by turns: a line through each one's amounts, then each amount to the faster line.
+    """
+    others = chips - 1
+    moved = np.stack([2 * others / chips * amounts, others * amounts])
+
+    def line(of: Column, chosen: NDArray[np.bool_]) -> Column:
+        columns = np.stack([np.ones_like(chips), others, of], axis=1)[chosen]
+        found: Column = nnls(columns / seconds[chosen, None], np.ones(int(chosen.sum())))[0]
+        if found[2] <= 0:
+            raise SystemExit("all_reduce: found no bandwidth (larger messages are needed)")
+        return np.array([float(f"{value:.4g}") for value in (found[0] * 1e6, found[1] * 1e6, 1e-9 / found[2])])
+
+    def taken(way: Column, of: Column) -> Column:
+        found: Column = 1e-6 * (way[0] + way[1] * others) + of * 1e-9 / way[2]
+        return found
+
+    def error(found: Column) -> float:
+        return float(np.mean(np.abs(found / seconds - 1)))
+
+    one = line(moved[0], np.ones(len(chips), dtype=bool))
+    ways, is_direct = [one], amounts <= np.median(amounts)
+    for _ in range(ROUNDS):
+        pair = [line(moved[0], ~is_direct), line(moved[1], is_direct)]
+        times = [taken(way, of) for way, of in zip(pair, moved, strict=True)]
+        if error(np.minimum(*times)) < NEARER * error(taken(one, moved[0])):
+            ways = pair
+        now = times[1] < times[0]
+        if bool(np.all(now == is_direct)) or now.all() or not now.any():
+            break
+        is_direct = now
+    return [float(number) for way in ways for number in way]
 
 
 def mean_error(parameters: Sequence[float], rows: Measured, bandwidth: float) -> float:
@@ -98,6 +138,8 @@ def measured(rows: Sequence[dict[str, str]], peak: float) -> Measured:
         np.array([float(row["microseconds"]) * 1e-6 for row in rows]),
         np.array([float(row.get("launches") or 1) for row in rows]),
         np.array([float(row.get("peak") or peak) for row in rows]),
+        np.array([float(row.get("inputs") or 0) for row in rows]),
+        np.array([float(row.get("products") or 0) for row in rows]),
     )
 
 

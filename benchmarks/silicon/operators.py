@@ -12,7 +12,7 @@ from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.language_models.steps.attention_kernels import projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch, Sequences
-from dfcompile.language_models.steps.kernel import Kernel, StepChoices
+from dfcompile.language_models.steps.kernel import Kernel, Latent, Role, StepChoices
 from dfcompile.language_models.steps.step import WHOLE, expert_kernels, layer_kernels
 from dfcompile.records import replace
 
@@ -31,7 +31,12 @@ REDUCES = {"a100-sxm": {"sglang": "0.5.9"}}
 MOST_ROWS = 3000  # of a class: evenly spaced ones of the file's order
 LARGEST, SMALLEST = 32768, 256  # extents of matrices that models have
 ROUTING = "power_law_1.01"  # of tokens to experts, as the tables call it
+# Products in FP8 look for the scale of their activations, which checkpoints in FP8 state: both are classes.
+DYNAMIC = "gemm fp8_dynamic"
 _BARE = "sglang_deepgemm_gemm_nt_f8f8bf16"  # multiplies what another kernel has scaled and made narrower
+# An attention of latents that reads them in prompts as well, for which servers make keys and values: counted as keys
+# and values it would have 0.18 of the peak rate, where TensorRT-LLM's has 0.57.
+_ABSORBED = "flash_attention"
 _FP8_BLOCK = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
 _FORMS = {
     "bfloat16": FORMATS["bf16"],
@@ -108,8 +113,11 @@ def _rows(
 ) -> Iterator[dict[str, str]]:
     """Yield the rows of kernels, as many of each class at most, evenly spaced."""
     version = VERSIONS[device.name][framework]
-    scaling = table(folder / "quantize" / framework / version / "scale_matrix_perf.parquet")
-    scaled = {(row["m"], row["k"]): float(str(row["latency"])) for row in scaling}
+    quantising = folder / "quantize" / framework / version
+    scaled, finding = (
+        {(row["m"], row["k"]): float(str(row["latency"])) for row in table(quantising / f"{name}_perf.parquet")}
+        for name in ("scale_matrix", "computescale")
+    )
     for kind, name, shaped in _KINDS:
         classes: dict[str, list[tuple[Row, Callable[[], Sequence[Kernel]]]]] = {}
         for row in table(folder / kind / framework / version / f"{name}_perf.parquet"):
@@ -122,8 +130,12 @@ def _rows(
                 if row.get("kernel_source") == _BARE:
                     taken += scaled[row["m"], row["k"]]
                 made = kernels()
-                if made[0].rate in device.macs_per_s:
-                    yield _measured(word, made, taken, device)
+                if made[0].rate not in device.macs_per_s:
+                    continue
+                if word == "gemm fp8":
+                    yield _measured(DYNAMIC, made, taken, device)
+                    taken -= finding.get((row["m"], row["k"]), 0.0)
+                yield _measured(word, made, taken, device)
 
 
 def _measured(word: str, kernels: Sequence[Kernel], milliseconds: float, device: Device) -> dict[str, str]:
@@ -135,6 +147,8 @@ def _measured(word: str, kernels: Sequence[Kernel], milliseconds: float, device:
         "flops": str(2 * sum(kernel.macs for kernel in of_class)),
         "bytes": str(sum(kernel.bytes for kernel in of_class)),
         "microseconds": str(milliseconds * 1e3 - beside / device.bytes_per_s * 1e6),
+        "inputs": str(sum(kernel.act_in_bytes for kernel in of_class if kernel.macs)),
+        "products": str(sum(kernel.batch * kernel.distinct - 1 for kernel in of_class)),
         "launches": str(sum(kernel.launches for kernel in of_class)),
         "peak": str(2 * device.rate(of_class[0].rate)),
     }
@@ -181,11 +195,13 @@ def _attended(row: Row, attention: Attention | LatentAttention, word: str) -> Sh
         return None
     work = f"{word}_{'decode' if is_decode else 'context'}"
     precision = _formed(_FORMS[computed], cache)
+    is_absorbed = isinstance(attention, LatentAttention) and row["kernel_source"] == _ABSORBED
+    choices = StepChoices(latent=Latent.ABSORBED) if is_absorbed else StepChoices()
 
     def kernels() -> Sequence[Kernel]:
         layer = Layer(attention, DenseMlp(1))
-        made = layer_kernels(layer, 1, batch, precision, StepChoices(), WHOLE)
-        return [kernel for kernel in made if kernel.name.startswith("attention")]
+        made = layer_kernels(layer, 1, batch, precision, choices, WHOLE)
+        return [kernel for kernel in made if kernel.role is Role.ATTENTION]
 
     return f"{work} {cache.stored_name}", kernels
 

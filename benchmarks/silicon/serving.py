@@ -2,34 +2,43 @@
 
 `serving.csv` has the rows of `silicon_sample.csv` of the wheel `aiconfigurator-core` 0.12.0 (Apache-2.0) that are of
 H100 or H200, on at most 8 chips that do both prompts and answers, of models that `dfcompile llm` reads, without
-replicas of attention. No calibration has seen one of them. Where the first token takes longer than the whole answer
-there were more users than places: how many were served at once such a row does not say.
+replicas of attention; ``suite`` is of rows whose source is a table of InferenceMAX. No calibration has seen one of
+them. Where the first token takes longer than the whole answer there were more users than places: how many were served
+at once such a row does not say.
 """
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from heapq import heappop, heappush
 from pathlib import Path
 
 import msgspec
 
 from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision
+from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import shipped_devices
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.degrees import Degrees
-from dfcompile.language_models.parallel.deployment import Case, Deployments
-from dfcompile.language_models.serving import Batching, Load, Seconds, decodes, served
+from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
+from dfcompile.language_models.serving import Batching, Load, Seconds, Served, decodes, readings, served, total
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.kernel import StepChoices
+from dfcompile.language_models.steps.kernel import Kernel, StepChoices, Work
 from dfcompile.language_models.times.calibrated import find_calibration
-from dfcompile.language_models.times.step_time import roofline
+from dfcompile.language_models.times.step_time import KernelTime, roofline
 from dfcompile.records import replace
 
 ROWS = Path(__file__).parent / "serving.csv"
 FRAMEWORKS = ("trtllm", "vllm", "sglang")
 FEW_USERS = 4  # up to which the time to the first token is judged: beyond, it is the waiting of the benchmark's start
+# What InferenceMAX states of its rows (github.com/InferenceMAX/InferenceMAX, README.md and benchmarks/): lengths are
+# uniform from eight tenths to all of the stated ones; every user sends ten requests, all users the first one at once;
+# vLLM is started with a place for each user of its sweep, which are 64 at most.
+SUITE_TENTHS, SUITE_REQUESTS, SUITE_PLACES = 9, 10, 64
+GOLDEN = (5**0.5 - 1) / 2
+HELD = 0.9  # of a chip's memory, which frameworks fill with weights and caches by default
 _BLOCKS = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
 _FORMS = {
     "bf16": FORMATS["bf16"],
@@ -59,6 +68,7 @@ class Row:
     expert: int
     ttft_ms: float
     tpot_ms: float
+    suite: str = ""
 
     @property
     def kind(self) -> str:
@@ -97,7 +107,14 @@ class Row:
         """What was served: SGLang reads prompts in steps of their own, the others beside decodes."""
         apart = self.framework == "sglang"
         batching = Batching.APART if apart else Batching.MIXED
-        return Load(self.users, self.prompt, self.answer, batching, in_step=apart)
+        tenths = SUITE_TENTHS if self.suite else 10
+        prompt, answer = (max(1, tokens * tenths // 10) for tokens in (self.prompt, self.answer))
+        return Load(self.users, prompt, answer, batching, in_step=apart)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether weights were made FP8 as they were loaded, so that no scale of activations is known before."""
+        return self.weights == "fp8" and not self.suite and "FP8" not in self.checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +149,69 @@ def _model(name: str) -> Model:
     return read_model(name)
 
 
-def _seconds(row: Row, calibration: str, bounded: Precision | None = None) -> Seconds:
-    """Return what times the steps of a row: by a calibration, or by the roofline if it has no name.
-
-    Formats that are given are for a bound: all overlaps, and nothing is exchanged.
-    """
+def _case(row: Row, calibration: str, precision: Precision) -> Callable[[Batch], Deployment]:
+    """Return what makes the steps of a row: by a calibration, or by the roofline if it has no name."""
     device = replace(shipped_devices()[row.system], capacity_bytes=0)  # they ran, whatever they held
     found = find_calibration(calibration) if calibration else None
-    timer, fitted = (found.seconds, found.all_reduce) if found else (roofline, None)
+    timer, reduced = (found.seconds, found.all_reduce) if found else (roofline, None)
+
+    def seconds(kernel: Kernel, device: Device) -> KernelTime:
+        is_narrowed = row.is_narrowed and kernel.work is Work.GEMM and kernel.stored == "fp8"
+        return timer(replace(kernel, stored="fp8_dynamic") if is_narrowed else kernel, device)
+
+    def deployed(batch: Batch) -> Deployment:
+        case = Case(_model(row.model), batch, device, precision, StepChoices(), seconds, reduced)
+        return Deployments(case, row.tensor).deployed(Degrees(tensor=row.tensor, expert=row.expert))
+
+    return deployed
+
+
+def _served(row: Row, deployed: Callable[[Batch], Deployment]) -> Served:
+    """Return what users see, of whom as many are served at once as caches find room; the others wait for a place."""
+    load = row.load
 
     def seconds(batch: Batch) -> float:
-        case = Case(_model(row.model), batch, device, bounded or row.precision, StepChoices(), timer, fitted)
-        one = Deployments(case, row.tensor).deployed(Degrees(tensor=row.tensor, expert=row.expert))
-        return one.kernels.overlap_s if bounded else one.exec_s
+        return deployed(batch).exec_s
 
-    return seconds
+    held = deployed(Batch("held", decodes(load, load.users)))
+    room = HELD * shipped_devices()[row.system].capacity_bytes - held.weight_bytes
+    most = SUITE_PLACES if row.suite and row.framework == "vllm" else load.users
+    places = max(1, min(load.users, most, int(room * load.users / held.kv_bytes)))
+    placed = replace(load, users=places)
+    found = served(placed, seconds)
+    first = first_token_s(placed, found.tpot_s, seconds) if row.suite else found.ttft_s
+    waits = (load.users - places) / places * (first + load.later * found.tpot_s)
+    # Whoever got the last token of an answer asks anew when the next step has begun, and waits for its end.
+    return replace(found, ttft_s=first + waits + (found.decode_s if places > 1 else 0.0))
+
+
+def first_token_s(load: Load, tpot_s: float, seconds: Seconds) -> float:
+    """Return the mean seconds to the first token of users of the suite.
+
+    All begin at once, and their answers are not of one length but near each other, so that they meet again and again:
+    whoever asks while prompts are read waits. As many prompts are read together as a step has room for.
+    """
+    most = max(1, load.chunk // load.prompt)
+
+    @cache
+    def read_s(prompts: int) -> float:
+        group = replace(load, users=prompts, batching=Batching.APART, in_step=True)
+        return total(readings(group, 0), seconds)
+
+    asking, now, taken = [(0.0, user, 0) for user in range(load.users)], 0.0, list[float]()
+    while asking:
+        now = max(now, asking[0][0])
+        group = [heappop(asking)]
+        while asking and asking[0][0] <= now and len(group) < most:
+            group.append(heappop(asking))
+        now += read_s(len(group))
+        taken += (now - since for since, _, _ in group)
+        for _, user, number in group:
+            if number + 1 < SUITE_REQUESTS:
+                drawn = (user * SUITE_REQUESTS + number) * GOLDEN % 1  # evenly spread, whatever their number
+                answer = load.answer * (8 + 2 * drawn) / SUITE_TENTHS
+                heappush(asking, (now + answer * tpot_s, user, number + 1))
+    return sum(taken) / len(taken)
 
 
 def compared(row: Row, framework: str = "", calibration: str = "") -> Comparison:
@@ -154,8 +219,8 @@ def compared(row: Row, framework: str = "", calibration: str = "") -> Comparison
     load, name = row.load, calibration or f"{row.system.partition('-')[0]}-{framework or row.framework}"
     least = decodes(load, 1 if row.is_waiting else row.users)  # how many were served at once is not known then
     narrowest = replace(row.precision, kv=row.precision.activations)  # rows do not say how wide caches are
-    bound = _seconds(row, "", narrowest)(Batch("bound", least))
-    found, peak = served(load, _seconds(row, name)), served(load, _seconds(row, ""))
+    bound = _case(row, "", narrowest)(Batch("bound", least)).kernels.overlap_s
+    found, peak = (_served(row, _case(row, one, row.precision)) for one in (name, ""))
     times = (bound, peak.tpot_s, found.decode_s, found.tpot_s, found.ttft_s)
     return Comparison(row, *(1e3 * one for one in times))
 

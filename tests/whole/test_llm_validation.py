@@ -56,3 +56,36 @@ def test_the_fit_finds_the_parameters_that_made_its_rows(tmp_path: Path) -> None
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(made))
     assert find_calibration(str(path)).classes["gemm"].compute == pytest.approx(0.85, rel=0.01)
+
+
+def test_the_fit_finds_what_activations_and_products_take_besides() -> None:
+    draw, peak, bandwidth, rows = random.Random(11), 989e12, 3.35e12, []
+    for _ in range(400):
+        flops, amount = 10 ** draw.uniform(6, 14), 10 ** draw.uniform(4, 10)
+        inputs, products = amount * draw.random(), draw.randrange(2000)
+        second = (amount + 4.0 * inputs) / (0.8 * bandwidth) + 20e-9 * products
+        taken = 6e-6 + ((flops / (0.7 * peak)) ** 2 + second**2) ** 0.5
+        rows.append(
+            {"work": "gemm", "flops": str(flops), "bytes": str(amount), "microseconds": str(taken * 1e6),
+             "inputs": str(inputs), "products": str(products)}
+        )  # fmt: skip
+
+    assert calibration(rows, peak, bandwidth, "drawn")["gemm"] == pytest.approx(
+        (0.7, 0.8, 6.0, 2.0, 4.0, 20.0), rel=0.01
+    )
+
+
+def test_the_fit_finds_two_ways_of_all_reduces() -> None:
+    rows = []
+    for chips in (2, 4, 8):
+        for power in range(10, 30):
+            others, amount = chips - 1, 2**power
+            whole = 25e-6 + 0.5e-6 * others + 2 * others / chips * amount / 350e9
+            direct = 3e-6 + 0.1e-6 * others + others * amount / 280e9
+            taken = str(1e6 * min(whole, direct))
+            rows.append(
+                {"work": "all_reduce", "flops": "", "bytes": str(amount), "microseconds": taken, "chips": str(chips)}
+            )
+    found = calibration(rows, 989e12, 3.35e12, "drawn")["all_reduce"]
+
+    assert found == pytest.approx((25.0, 0.5, 350, 3.0, 0.1, 280), rel=0.02)

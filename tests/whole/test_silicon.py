@@ -15,8 +15,9 @@ def test_bounds_of_served_models_hold_and_estimates_are_near() -> None:
     fair = [one for one in found if not one.row.is_waiting]
 
     assert all(one.bound_ms <= one.row.tpot_ms for one in found)
-    assert mean([one.error for one in fair]) <= 19
-    assert mean([one.error for one in fair if one.row.kind == "dense bf16"]) <= 14
+    assert mean([one.error for one in found]) <= 17
+    assert mean([one.error for one in fair]) <= 16
+    assert mean([one.error for one in fair if one.row.kind == "dense bf16"]) <= 13
     assert mean([one.error for one in fair]) < 0.7 * mean([one.decode_ms / one.row.tpot_ms - 1 for one in fair])
 
 

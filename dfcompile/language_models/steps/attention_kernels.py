@@ -7,7 +7,7 @@ from msgspec import Struct
 from dfcompile.language_models.formats import NumberFormat, Precision
 from dfcompile.language_models.model import Attention, LatentAttention
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
-from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, StepChoices, Work
+from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, Role, StepChoices, Work
 from dfcompile.records import replace
 
 
@@ -18,7 +18,14 @@ def kv_elements_read(elements: int, live_tokens: int, group: Sequences, choices:
 
 
 def projection(
-    name: str, rows: int, k: int, n: int, precision: Precision, which: str = "attention", batch: int = 1
+    name: str,
+    rows: int,
+    k: int,
+    n: int,
+    precision: Precision,
+    which: str = "attention",
+    batch: int = 1,
+    role: Role = Role.PLAIN,
 ) -> Kernel:
     """Return the product of ``rows`` tokens with a matrix of weights of some class, ``batch`` times."""
     weights, activations = getattr(precision, which), precision.activations
@@ -32,6 +39,7 @@ def projection(
         vector_elements=batch * k * n * precision.widens(weights),
         rate=precision.product(weights),
         stored=weights.stored_name,
+        role=role,
     )  # fmt: skip
 
 
@@ -127,6 +135,7 @@ class _Group(Struct, frozen=True):
             vector_elements=seen + whole.widened,
             rate=self.precision.product(self.precision.kv),
             stored=self.precision.kv.stored_name,
+            role=Role.ATTENTION,
         )  # fmt: skip
         if self.choices.flash:
             yield fused
@@ -135,14 +144,15 @@ class _Group(Struct, frozen=True):
         scores = activations.bytes_of(elements)
         yield replace(
             fused, name=f"{name}_scores", macs=key * seen, act_in_bytes=of_scores.act_bytes, act_out_bytes=scores,
-            kv_read_bytes=of_scores.kv_bytes, vector_elements=of_scores.widened,
+            kv_read_bytes=of_scores.kv_bytes, vector_elements=of_scores.widened, role=Role.SCORES,
         )  # fmt: skip
         shape = fused.m, 1, fused.n
-        yield vector_kernel(f"{name}_softmax", shape, elements, elements, activations, seen, fused.batch)
+        softmax = vector_kernel(f"{name}_softmax", shape, elements, elements, activations, seen, fused.batch)
+        yield replace(softmax, role=Role.SOFTMAX)
         yield replace(
             fused, name=f"{name}_values", k=fused.n, n=value, macs=value * seen,
             act_in_bytes=scores + of_values.act_bytes, kv_read_bytes=of_values.kv_bytes,
-            vector_elements=of_values.widened,
+            vector_elements=of_values.widened, role=Role.VALUES,
         )  # fmt: skip
 
 
@@ -152,15 +162,15 @@ def attention_kernels(
     """Yield projections, the cache's growth and the attention of each group of sequences."""
     tokens, queries = batch.tokens, attention.heads * attention.qk_dim
     if isinstance(attention, Attention):
-        yield projection("qkv_proj", tokens, hidden, attention.projected, precision)
+        yield projection("qkv_proj", tokens, hidden, attention.projected, precision, role=Role.OPENING)
         yield _kv_store(attention.kv_heads, attention.qk_dim + attention.v_dim, tokens, precision)
     else:
         if attention.q_rank:
-            yield projection("q_a_proj", tokens, hidden, attention.q_rank, precision)
+            yield projection("q_a_proj", tokens, hidden, attention.q_rank, precision, role=Role.OPENING)
             yield projection("q_b_proj", tokens, attention.q_rank, queries, precision)
         else:
-            yield projection("q_proj", tokens, hidden, queries, precision)
-        yield projection("kv_a_proj", tokens, hidden, attention.kv_elements, precision)
+            yield projection("q_proj", tokens, hidden, queries, precision, role=Role.OPENING)
+        yield projection("kv_a_proj", tokens, hidden, attention.kv_elements, precision, role=Role.OPENING)
         yield _kv_store(1, attention.kv_elements, tokens, precision)
     for sequences in batch.groups:
         group = _Group(sequences, attention, precision, choices)

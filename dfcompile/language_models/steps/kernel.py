@@ -70,6 +70,23 @@ class Work(StrEnum):
     TRANSFER = "transfer"
 
 
+@unique
+class Role(StrEnum):
+    """What a kernel is among those of its layer, as far as its gradients and what it keeps for them depend on it."""
+
+    PLAIN = "plain"
+    OPENING = "opening"  # reads what the norm before attention or MLP wrote, as others may that open the same
+    WIDENING = "widening"  # opens an MLP, and an activation function reads what it makes
+    EXPERT_WIDENING = "expert_widening"  # the same of experts, which read what was dispatched
+    COMBINING = "combining"  # adds up what experts made
+    BETWEEN = "between"  # norms, residuals and activation functions
+    ATTENTION = "attention"  # scores, softmax and values in one
+    SCORES = "scores"
+    SOFTMAX = "softmax"
+    DROPOUT = "dropout"  # of scores
+    VALUES = "values"
+
+
 class Kernel(Struct, frozen=True):
     """One kernel of a chip; ``count`` layers have one each.
 
@@ -96,6 +113,7 @@ class Kernel(Struct, frozen=True):
         distinct: matrices of weights that the rows are spread over: expected experts.
         stored: number format of the second operand: of weights, or of the cache.
         launches: kernels that it stands for.
+        role: in its layer.
     """
 
     kind: KernelKind
@@ -119,6 +137,7 @@ class Kernel(Struct, frozen=True):
     distinct: float = 1.0
     stored: str = ""
     launches: int = 1
+    role: Role = Role.PLAIN
 
     @property
     def bytes(self) -> int:

@@ -9,7 +9,7 @@ from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Model
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, StepChoices, Work
+from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, Role, StepChoices, Work
 from dfcompile.records import replace
 
 
@@ -109,7 +109,7 @@ def _largest_normal(count: int) -> float:
 def dense_kernels(mlp: DenseMlp, hidden: int, tokens: int, precision: Precision, prefix: str = "") -> Iterator[Kernel]:
     """Yield the products of one MLP."""
     opening = f"{prefix}gate_up" if mlp.gated else f"{prefix}up"
-    yield projection(opening, tokens, hidden, mlp.opening, precision, "mlp")
+    yield projection(opening, tokens, hidden, mlp.opening, precision, "mlp", role=Role.WIDENING)
     yield projection(f"{prefix}down", tokens, mlp.width, hidden, precision, "mlp")
 
 
@@ -121,7 +121,7 @@ def expert_kernels(
     Weights are those of the expected number of distinct experts. ``experts`` is the whole mixture; ``share`` says
     which part of it the chip has, and its rows are those of the fullest chip.
     """
-    yield projection("router", tokens, hidden, experts.count, precision, "router")
+    yield projection("router", tokens, hidden, experts.count, precision, "router", role=Role.OPENING)
     met = tokens * share.tokens
     rows = -(-met * experts.chosen // share.ranks)
     if share.imbalance > 1:
@@ -129,9 +129,12 @@ def expert_kernels(
     touched = distinct_experts(experts, met, choices) / share.ranks
     width = experts.width // share.split
     yield _moved("dispatch", tokens * hidden, rows * hidden, precision)
-    for name, k, n in (("expert_gate_up", hidden, 2 * width), ("expert_down", width, hidden)):
+    for name, k, n, role in (
+        ("expert_gate_up", hidden, 2 * width, Role.EXPERT_WIDENING),
+        ("expert_down", width, hidden, Role.PLAIN),
+    ):
         yield replace(
-            projection(name, rows, k, n, precision, "experts"),
+            projection(name, rows, k, n, precision, "experts", role=role),
             work=Work.EXPERTS,
             weight_bytes=round(touched * precision.experts.bytes_of(k * n)),
             vector_elements=round(touched * k * n) * precision.widens(precision.experts),
@@ -139,7 +142,7 @@ def expert_kernels(
         )
     if experts.shared_width:
         yield from dense_kernels(experts.shared, hidden, tokens, precision, "shared_")
-    yield _moved("combine", rows * hidden, tokens * hidden, precision)
+    yield replace(_moved("combine", rows * hidden, tokens * hidden, precision), role=Role.COMBINING)
 
 
 def distinct_experts(experts: Experts, tokens: int, choices: StepChoices) -> float:
@@ -169,9 +172,10 @@ def between_products(layer: Layer, hidden: int, tokens: int, precision: Precisio
         opened = 2 * closed
     read, written = tokens * (whole + opened), tokens * (whole + closed)
     shape, form, attention = (tokens, 1, hidden), precision.activations, layer.attention
-    # Norms with residuals, the activation function, rotations, and norms of queries and keys.
-    launches = layer.norms + 2 + bool(isinstance(attention, Attention) and attention.norm_parameters)
-    return vector_kernel("norms_residuals_act", shape, read, written, form, read, launches=launches)
+    # Norms with residuals, the activation function, rotations, what writes to the cache, norms of queries and of keys.
+    launches = layer.norms + 3 + 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
+    made = vector_kernel("norms_residuals_act", shape, read, written, form, read, launches=launches)
+    return replace(made, role=Role.BETWEEN)
 
 
 def _moved(name: str, taken: int, given: int, precision: Precision) -> Kernel:

@@ -16,15 +16,17 @@ from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision
 from dfcompile.language_models.model import Layer, Model
 from dfcompile.language_models.steps.attention_kernels import vector_kernel
 from dfcompile.language_models.steps.batch import Batch
-from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, StepChoices, Work
+from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, Role, StepChoices, Work
 from dfcompile.language_models.steps.step import ExpertShare, between_products, ends_kernels, layer_kernels
 from dfcompile.records import replace
 
 GRADIENTS = FORMATS["fp32"]  # of weights: sums over micro-batches
 _ATTENTION = (Work.PREFILL_ATTENTION, Work.PREFILL_LATENT)
 _PRODUCTS = (Work.GEMM, Work.EXPERTS)
-# Products that read what the norm before attention or MLP writes: one tensor, however many of them read it.
-_OPENING = ("qkv_proj", "q_proj", "q_a_proj", "kv_a_proj", "router", "gate_up", "up", "shared_gate_up", "shared_up")
+_ATTENDING = (Role.ATTENTION, Role.SCORES, Role.SOFTMAX, Role.DROPOUT, Role.VALUES)
+# Read what the norm before attention or MLP writes: one tensor, however many of them read it.
+_OPENING = (Role.OPENING, Role.WIDENING)
+_WIDENING = (Role.WIDENING, Role.EXPERT_WIDENING)
 
 
 @unique
@@ -89,17 +91,17 @@ def layer_pass(
     masks = 2 * (batch.tokens * hidden // split) * training.dropout
     forward: list[Kernel] = []
     for one in (kernel for kernel in made if kernel.kind is not KernelKind.KV_STORE):
-        if one.name == "norms_residuals_act":
+        if one.role is Role.BETWEEN:
             between = between_products(share, hidden, batch.tokens, precision, split)
             forward.append(replace(between, act_out_bytes=between.act_out_bytes + masks))
             continue
         # What a prompt would read of the cache are activations of the same step.
         forward.append(replace(one, act_in_bytes=one.act_in_bytes + one.kv_read_bytes, kv_read_bytes=0))
-        if training.dropout and one.name.endswith("_softmax"):
+        if training.dropout and one.role is Role.SOFTMAX:
             forward.append(_dropped(one))
     again = {
         Recompute.NONE: (),
-        Recompute.ATTENTION: () if choices.flash else tuple(filter(_is_attention, forward)),
+        Recompute.ATTENTION: () if choices.flash else tuple(one for one in forward if one.role in _ATTENDING),
         Recompute.LAYERS: tuple(forward),
     }[training.recompute]
     backward = [one for kernel in reversed(forward) for one in gradients_of(kernel, share)]
@@ -112,10 +114,6 @@ def layer_pass(
     return Pass(tuple(forward), again, tuple(backward), all_kept, 0)
 
 
-def _is_attention(kernel: Kernel) -> bool:
-    return kernel.name.startswith("attention_")
-
-
 def _dropped(softmax: Kernel) -> Kernel:
     """Return the dropout of scores: it writes a mask as well."""
     elements = softmax.m * softmax.n * softmax.batch
@@ -124,6 +122,7 @@ def _dropped(softmax: Kernel) -> Kernel:
         name=softmax.name.replace("softmax", "dropout"),
         act_in_bytes=softmax.act_out_bytes,
         act_out_bytes=softmax.act_out_bytes + elements,
+        role=Role.DROPOUT,
     )
 
 
@@ -140,17 +139,17 @@ def _kept(kernel: Kernel, *, forgets: bool) -> int:
         forgets: whether scores are computed again.
     """
     if kernel.work in _PRODUCTS:
-        read = 0 if kernel.name in _OPENING else kernel.act_in_bytes
-        return read + (kernel.act_out_bytes if kernel.name.endswith("up") else 0)  # what the activation function reads
-    if kernel.name.endswith("_values"):
+        read = 0 if kernel.role in _OPENING else kernel.act_in_bytes
+        return read + (kernel.act_out_bytes if kernel.role in _WIDENING else 0)  # what the activation function reads
+    if kernel.role is Role.VALUES:
         return kernel.act_in_bytes - _first_bytes(kernel) * forgets
-    if kernel.name.endswith("_dropout"):
+    if kernel.role is Role.DROPOUT:
         return 0 if forgets else kernel.act_out_bytes  # what softmax wrote, and the mask
-    if kernel.name.endswith("_scores"):
+    if kernel.role is Role.SCORES:
         return kernel.act_in_bytes
     if kernel.work in _ATTENTION:
         return kernel.act_in_bytes + GRADIENTS.bytes_of(kernel.m * kernel.batch)  # and the logarithm of each sum
-    return kernel.act_in_bytes if kernel.name == "combine" else 0
+    return kernel.act_in_bytes if kernel.role is Role.COMBINING else 0
 
 
 def gradients_of(kernel: Kernel, layer: Layer | None = None) -> Iterator[Kernel]:
@@ -166,7 +165,7 @@ def gradients_of(kernel: Kernel, layer: Layer | None = None) -> Iterator[Kernel]
             kernel, name=f"{name}_input", k=kernel.n, n=kernel.k, act_in_bytes=results, act_out_bytes=operands
         )
         yield _by_weights(kernel, GRADIENTS)
-    elif kernel.name.endswith(("_scores", "_values")):
+    elif kernel.role in (Role.SCORES, Role.VALUES):
         first = _first_bytes(kernel)
         derived = replace(kernel, kind=KernelKind.MATRIX_GROUPED, vector_elements=0)
         yield replace(

@@ -1,4 +1,7 @@
-"""Times fitted on public measurements: ``t0 + ((F / (ec peak))^p + (B / (em bw))^p)^(1/p)`` per class of operators.
+"""Times fitted on public measurements: ``t0 + ((F / (ec peak))^p + M^p)^(1/p)`` per class of operators.
+
+Memory takes ``M = (B + a A) / (em bw) + b n``: A are the bytes of activations that a kernel reads, which move again
+where they are scaled first, and n its products after the first one, each of which starts anew.
 
 A class is a kind of work, or a kind of work and the number format of its second operand. A kernel of a class that was
 not measured has the time of the roofline.
@@ -33,24 +36,38 @@ class Efficiency(Struct, frozen=True):
         memory: of the bandwidth.
         start_s: of every kernel.
         norm: 1: computing and traffic one after the other; large: beside each other.
+        again: how often activations that are read move besides, as before a product in FP8 that scales them.
+        product_s: of every product after the first, such as a head of keys of a sequence, or an expert.
     """
 
     compute: float
     memory: float
     start_s: float
     norm: float
+    again: float = 0.0
+    product_s: float = 0.0
 
 
 class AllReduce(Struct, frozen=True):
-    """``start + hop (p - 1) + 2 (p - 1) / p n / bandwidth``."""
+    """``start + hop (p - 1) + 2 (p - 1) / p n / bandwidth``, where every chip sums a part and all get it.
+
+    Small amounts may have a faster way, on which every chip reads what all others have: ``direct`` has its start, hop
+    and bandwidth in ``start + hop (p - 1) + (p - 1) n / bandwidth``.
+    """
 
     start_s: float
     hop_s: float
     bytes_per_s: float
+    direct: tuple[float, float, float] | None = None
 
     def seconds(self, chips: int, amount_bytes: float) -> float:
         """Seconds of an all-reduce of so many bytes over so many chips."""
-        return self.start_s + self.hop_s * (chips - 1) + 2 * (chips - 1) / chips * amount_bytes / self.bytes_per_s
+        others = chips - 1
+        taken = self.start_s + self.hop_s * others + 2 * others / chips * amount_bytes / self.bytes_per_s
+        if self.direct is None:
+            return taken
+        start_s, hop_s, bytes_per_s = self.direct
+        return min(taken, start_s + hop_s * others + others * amount_bytes / bytes_per_s)
 
 
 class Calibration(Struct, frozen=True):
@@ -76,7 +93,8 @@ class Calibration(Struct, frozen=True):
         fitted = self.efficiency(kernel)
         if fitted is None:
             return roofline(kernel, device)
-        memory = kernel.bytes / (fitted.memory * device.bytes_per_s)
+        moved = kernel.bytes + fitted.again * kernel.act_in_bytes
+        memory = moved / (fitted.memory * device.bytes_per_s) + fitted.product_s * (kernel.batch * kernel.distinct - 1)
         if kernel.is_async:
             return slower_of(0.0, memory, is_async=True)
         compute = kernel.macs / (fitted.compute * device.rate(kernel.rate)) if kernel.macs else 0.0
@@ -120,24 +138,30 @@ def _calibration(name: str, document: object, where: str) -> Calibration:
     for key in (key for key in document if key not in NOT_CLASSES):
         if key.partition(" ")[0] not in CLASSES:
             raise UserError(f"calibration {where!r}: unknown class {key!r}{nearest(key, CLASSES)}")
-        compute, memory, start_us, norm = found = _numbers(document, key, 4, where)
-        if not (0 < compute <= 1 and 0 < memory <= 1 and start_us >= 0 and norm >= 1):
-            expected = "shares of at most 1, microseconds and a norm of at least 1"
+        compute, memory, start_us, norm, *beside = found = _numbers(document, key, (4, 6), where)
+        again, product_ns = beside or (0.0, 0.0)
+        if not (0 < compute <= 1 and 0 < memory <= 1 and min(start_us, again, product_ns) >= 0 and norm >= 1):
+            expected = "shares of at most 1, microseconds, a norm of at least 1, passes and nanoseconds"
             raise UserError(f"calibration {where!r}: key {key!r}: found {found} against {expected}")
-        classes[key] = Efficiency(compute, memory, start_us * 1e-6, norm)
+        classes[key] = Efficiency(compute, memory, start_us * 1e-6, norm, again, product_ns * 1e-9)
     reduces = None
     if "all_reduce" in document:
-        start_us, hop_us, gb_per_s = _numbers(document, "all_reduce", 3, where)
-        if start_us < 0 or hop_us < 0 or gb_per_s <= 0:
-            raise UserError(f"calibration {where!r}: key 'all_reduce': found a number below 0")
-        reduces = AllReduce(start_us * 1e-6, hop_us * 1e-6, gb_per_s * 1e9)
+        ways = []
+        numbers = _numbers(document, "all_reduce", (3, 6), where)
+        for start_us, hop_us, gb_per_s in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+            if start_us < 0 or hop_us < 0 or gb_per_s <= 0:
+                raise UserError(f"calibration {where!r}: key 'all_reduce': found a number below 0")
+            ways.append((start_us * 1e-6, hop_us * 1e-6, gb_per_s * 1e9))
+        reduces = AllReduce(*ways[0], *ways[1:])
     source, error = str(document.get("source", where)), str(document.get("error", "not stated"))
     return Calibration(name, classes, reduces, source, error)
 
 
-def _numbers(document: Mapping[str, object], key: str, count: int, where: str) -> list[float]:
+def _numbers(document: Mapping[str, object], key: str, counts: tuple[int, int], where: str) -> list[float]:
     found = document.get(key)
     numbers = [one for one in found if isinstance(one, int | float)] if isinstance(found, list) else []
-    if not isinstance(found, list) or not len(found) == len(numbers) == count or not all(map(math.isfinite, numbers)):
-        raise UserError(f"calibration {where!r}: key {key!r}: found {found!r} against {count} numbers")
+    is_whole = isinstance(found, list) and len(found) == len(numbers) and len(found) in counts
+    if not is_whole or not all(map(math.isfinite, numbers)):
+        expected = " or ".join(map(str, counts))
+        raise UserError(f"calibration {where!r}: key {key!r}: found {found!r} against {expected} numbers")
     return [float(one) for one in numbers]

@@ -14,8 +14,16 @@ from dfcompile.language_models.model import Attention, DenseMlp, Layer, LayerKin
 from dfcompile.language_models.parallel.degrees import Degrees, share_of_layer
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import Kernel, StepChoices
-from dfcompile.language_models.steps.step import WHOLE
-from dfcompile.language_models.steps.training_kernels import Pass, Recompute, TrainingChoices, end_passes, layer_pass
+from dfcompile.language_models.steps.step import WHOLE, layer_kernels
+from dfcompile.language_models.steps.training_kernels import (
+    Pass,
+    Recompute,
+    TrainingChoices,
+    end_passes,
+    gradients_of,
+    layer_pass,
+)
+from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
 WRITTEN = StepChoices(causal=False, flash=False)  # scores in memory, as Megatron-LM had them
@@ -146,3 +154,16 @@ def test_the_loss_keeps_its_logits_and_inputs() -> None:
     assert head.kept_bytes == 192 * (2 * 2 * 768 + 4 * 50257)
     assert macs(head.backward) == 2 * macs(head.forward) == 2 * 192 * 768 * 50257
     assert embedding.backward[0].act_out_bytes == 192 * 768 * 4
+
+
+@pytest.mark.parametrize("flash", [True, False])
+def test_gradients_depend_on_roles_and_not_on_names(flash: bool) -> None:
+    model, batch = read_model("mixtral-8x7b"), Batch("train", (Sequences(0, 64, 2, head_rows=64),))
+    layer = model.layers[0]
+    for kernel in layer_kernels(layer, model.hidden, batch, BF16, StepChoices(flash=flash)):
+        named, other = (
+            [replace(gradient, name="") for gradient in gradients_of(one, layer)]
+            for one in (kernel, replace(kernel, name="other"))
+        )
+
+        assert named == other

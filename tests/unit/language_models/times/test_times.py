@@ -1,5 +1,7 @@
 """Ways of counting time, against each other and against a hierarchy of memories."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from dfcompile.language_models.machines.device import MemoryLevel
 from dfcompile.language_models.machines.finding import find_device, shipped_devices
 from dfcompile.language_models.machines.sheet import csv_rows, sheet_of
 from dfcompile.language_models.steps.batch import chunked_batch, decode_batch, prefill_batch
-from dfcompile.language_models.steps.kernel import Kernel, StepChoices
+from dfcompile.language_models.steps.kernel import Kernel, KernelKind, StepChoices, Work
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import find_calibration
 from dfcompile.language_models.times.step_time import roofline
@@ -135,11 +137,30 @@ def test_trap_t19_vendors_units_are_decimal() -> None:
     assert devices["NVL-AX"].bytes_per_s == 342 * 2**30
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"gemm": [1, 2]}', "x", '{"gemm": [2, 1, 0, 1]}'])
-def test_a_wrong_calibration_is_one_line(tmp_path: object, text: str) -> None:
-    from pathlib import Path
+def test_activations_products_and_a_direct_all_reduce_take_what_a_calibration_says(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text('{"gemm": [1, 0.5, 3, 1, 4, 20], "all_reduce": [30, 0, 300, 3, 0.5, 250]}')
+    found, device = find_calibration(str(path)), shipped_devices()["h100-sxm"]
+    kernel = Kernel(KernelKind.MATRIX_WEIGHTS, Work.GEMM, "some", 8, 8, 8, 10, act_in_bytes=6700, weight_bytes=26800)
+    reduced = found.all_reduce
 
-    path = Path(str(tmp_path)) / "mine.json"
+    assert found.seconds(kernel, device).exec_s == pytest.approx(
+        3e-6 + (33500 + 4 * 6700) / (0.5 * 3.35e12) + 9 * 20e-9
+    )
+    assert reduced is not None
+    assert reduced.seconds(8, 1000) == pytest.approx(3e-6 + 7 * 0.5e-6 + 7 * 1000 / 250e9)
+    assert reduced.seconds(8, 10**9) == pytest.approx(30e-6 + 2 * 7 / 8 * 10**9 / 300e9)
+
+
+_WRONG = (
+    "{}", "[]", '{"gemm": [1, 2]}', "x", '{"gemm": [2, 1, 0, 1]}', '{"gemm": [1, 1, 0, 1, 2]}',
+    '{"gemm": [1, 1, 0, 1, -1, 0]}', '{"all_reduce": [1, 1, 1, 1]}', '{"all_reduce": [1, 1, 1, 1, 1, 0]}',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _WRONG)
+def test_a_wrong_calibration_is_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.json"
     path.write_text(text)
 
     with pytest.raises(UserError, match="calibration '") as caught:
