@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind
+from dfcompile.canonical_dag.dag import NO_KERNEL
+from dfcompile.canonical_dag.kernel import Kernel, KernelVariant
+from dfcompile.records import replace
 
 ORDERS = ("any", "[0,1]", "[1,0]")
 
@@ -45,6 +48,17 @@ def canonical_dags(draw: st.DrawFn, shape: DagShape = DEFAULT_SHAPE) -> Canonica
     if shape.pseudo and draw(st.booleans()):
         growing.add_pseudo_nodes()
     return growing.builder.finish()
+
+
+def with_operators(dag: CanonicalDag) -> CanonicalDag:
+    """The same graph, two in three of its families those of a kernel, of two types of operators."""
+    kernels = [
+        Kernel(f"kernel{number}", op, "", "", KernelVariant.ELEMENTWISE_INPUT1, 1, 1, 1, 1, (), ())
+        for number, op in enumerate(("Add", "Exp"))
+    ]
+    of_scope = (number % 3 if number % 3 < len(kernels) else NO_KERNEL for number in range(len(dag.scopes)))
+    scopes = (replace(scope, kernel=kernel) for scope, kernel in zip(dag.scopes, of_scope, strict=True))
+    return replace(dag, kernels=tuple(kernels), scopes=tuple(scopes))
 
 
 class _Growing:
