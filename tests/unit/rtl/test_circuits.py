@@ -11,7 +11,7 @@ from dfcompile.cli.main import main
 from dfcompile.errors import UserError
 from dfcompile.generators.canonical_dags import chain, cholesky
 from dfcompile.records import replace
-from dfcompile.rtl.circuit import Waits, circuit_of
+from dfcompile.rtl.circuit import Circuit, Waits, circuit_of
 from dfcompile.rtl.folder import NamedCircuit, rtl_files, scheduled_circuit
 from dfcompile.rtl.regular_rows import RegularRows, regular_rows
 from dfcompile.rtl.simulation import Fifos, installed_simulators
@@ -28,6 +28,12 @@ INSTALLED = installed_simulators()
 simulated = pytest.mark.skipif(not INSTALLED, reason="neither Icarus, Yosys with g++, nor Verilator is installed")
 
 
+def has_phases(circuit: Circuit) -> bool:
+    """Whether a task waits for a buffer that waits for another task."""
+    memory = {node for node, one in enumerate(circuit.waits) if node >= circuit.tasks and one.nodes}
+    return any(not memory.isdisjoint(one.nodes) for one in circuit.waits[: circuit.tasks])
+
+
 @simulated
 def test_random_schedules_take_the_printed_cycles_and_deadlocks() -> None:
     circuits = drawn_circuits(100, seed=33)
@@ -36,6 +42,7 @@ def test_random_schedules_take_the_printed_cycles_and_deadlocks() -> None:
     assert cycles == [one.cycles for one in circuits]
     assert cycles.count(None) >= 5
     assert any(one.circuit.blocks for one in circuits)
+    assert sum(has_phases(one.circuit) for one in circuits) >= 20
     assert any(len({family.pipeline for family in one.circuit.families}) > 1 for one in circuits)
 
 

@@ -166,13 +166,15 @@ def replays(
     max_volume: int = 24,
     fractional: bool = True,
     buffers: bool = True,
+    phases: bool = False,
     all_streamed: bool = False,
     most_capacity: int = 4,
     most_hop: int = 0,
     most_pipeline: int = 0,
 ) -> tuple[CanonicalDag, Replay]:
     """Random canonical DAGs with random FIFOs, placements, orders and barriers, sensible or not."""
-    dag = with_operators(draw(canonical_dags(DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers))))
+    shape = DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers, phases=phases)
+    dag = with_operators(draw(canonical_dags(shape)))
     task = dag.is_computational
     possible = task[dag.edge_source] & task[dag.edge_target]
     chosen = [all_streamed or draw(st.integers(0, 3)) > 0 for _ in range(dag.edges_count)]
