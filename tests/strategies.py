@@ -1,10 +1,15 @@
 """Hypothesis strategies for small canonical DAGs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind, topological_order
+from dfcompile.canonical_dag.dag import NO_KERNEL, frozen
+from dfcompile.canonical_dag.kernel import Kernel, KernelVariant
+from dfcompile.records import replace
 
 ORDERS = ("any", "[0,1]", "[1,0]")
 
@@ -19,6 +24,7 @@ class DagShape:
     buffers: bool = True
     fractional: bool = True  # rates that are neither whole nor one over a whole number
     pseudo: bool = True  # perhaps a pseudo source and a pseudo sink
+    phases: bool = False  # one to three that hand on through buffers, see `in_phases`
 
 
 DEFAULT_SHAPE = DagShape()
@@ -44,7 +50,47 @@ def canonical_dags(draw: st.DrawFn, shape: DagShape = DEFAULT_SHAPE) -> Canonica
     growing.close_loose_tasks()
     if shape.pseudo and draw(st.booleans()):
         growing.add_pseudo_nodes()
-    return growing.builder.finish()
+    dag = growing.builder.finish()
+    if not shape.phases:
+        return dag
+    cuts = draw(st.lists(st.integers(1, max(dag.nodes_count - 1, 1)), max_size=2, unique=True))
+    return in_phases(dag, cuts, [draw(st.integers(0, 3)) > 0 for _ in range(dag.edges_count)])
+
+
+def in_phases(dag: CanonicalDag, cuts: Sequence[int], stored: Sequence[bool]) -> CanonicalDag:
+    """The same tasks in phases: what tasks behind a cut of the graph read of those before it goes through a buffer.
+
+    Args:
+        dag: the graph.
+        cuts: so many nodes come before each, in topological order.
+        stored: whether an edge over a cut goes through its buffer at all, shape [edges].
+    """
+    place = np.argsort(topological_order(dag))
+    source, target = place[dag.edge_source], place[dag.edge_target]
+    builder, left = DagBuilder.of(dag), dag.between_tasks & np.array(stored, dtype=np.bool_)
+    for cut in sorted(cuts):
+        edges = np.flatnonzero(left & (source < cut) & (target >= cut)).tolist()
+        left[edges] = False
+        buffer = builder.add_memory(builder.add_scope(f"before{cut}"))
+        for edge in edges:
+            builder.split_edge(edge, buffer)
+    whole = builder.finish()
+    order = topological_order(whole)
+    place = np.argsort(order).astype(np.int32)
+    ends = {name: frozen(place[getattr(whole, name)]) for name in ("edge_source", "edge_target")}
+    of_nodes = ("kind", "volume_in", "volume_out", "node_scope", "node_member")
+    return replace(whole, **ends, **{name: frozen(getattr(whole, name)[order]) for name in of_nodes})
+
+
+def with_operators(dag: CanonicalDag) -> CanonicalDag:
+    """The same graph, two in three of its families those of a kernel, of two types of operators."""
+    kernels = [
+        Kernel(f"kernel{number}", op, "", "", KernelVariant.ELEMENTWISE_INPUT1, 1, 1, 1, 1, (), ())
+        for number, op in enumerate(("Add", "Exp"))
+    ]
+    of_scope = (number % 3 if number % 3 < len(kernels) else NO_KERNEL for number in range(len(dag.scopes)))
+    scopes = (replace(scope, kernel=kernel) for scope, kernel in zip(dag.scopes, of_scope, strict=True))
+    return replace(dag, kernels=tuple(kernels), scopes=tuple(scopes))
 
 
 class _Growing:

@@ -49,6 +49,17 @@ def _turns(ends: Int32, schedule: Schedule) -> tuple[list[int], defaultdict[int,
     return turn, last
 
 
+def _pipelines(graph: GraphFigures, schedule: Schedule) -> list[int]:
+    """Return the cycles through the pipeline of each node: those of its kernel's operator, where they are told."""
+    dag, hardware = graph.dag, schedule.hardware
+    cycles: list[int] = []
+    for scope, is_task in zip(dag.node_scope.tolist(), graph.is_task.tolist(), strict=True):
+        kernel = dag.scopes[scope].kernel
+        told = [many for op, many in hardware.pipelines if kernel >= 0 and dag.kernels[kernel].op == op]
+        cycles.append((told or [hardware.pipeline_cycles])[0] if is_task else 0)
+    return cycles
+
+
 Event = tuple[str, int]  # the end of a node, or what was put into a FIFO, or got from it
 
 
@@ -64,7 +75,7 @@ class PlainReplay:
 
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
-        self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), schedule.hardware.pipeline_cycles
+        self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), _pipelines(graph, schedule)
         reading, writing = (_turns(ends, schedule) for ends in (graph.dag.edge_target, graph.dag.edge_source))
         # Of reads and of writes: the turn of each edge in its row, and the last turn of each node.
         self._turn, self._rows = (reading[0], writing[0]), (reading[1], writing[1])
@@ -141,7 +152,7 @@ class PlainReplay:
             self.start[node] = now
         if not (inputs or outputs):
             going_on = self._rows[0][node] * taken + self._rows[1][node] * given
-            return now + (max(taken, given) + going_on + self._pipeline) * bool(self._graph.is_task[node])
+            return now + (max(taken, given) + going_on) * bool(self._graph.is_task[node]) + self._pipeline[node]
         reads, writes = taken or given, given or taken
         read = written = 0
         while read < reads or written < writes:
@@ -161,7 +172,7 @@ class PlainReplay:
                 now += self._rows[0][node]
                 read += 1
             now += read < reads or written < writes
-        return now + self._pipeline
+        return now + self._pipeline[node]
 
     def _write(self, edge: int, now: int) -> Generator[Event, None, int]:
         free = len(self._put[edge]) - self._capacity[edge]
@@ -179,7 +190,8 @@ class PlainReplay:
         place = len(self._got[edge])
         while place >= len(self._put[edge]):
             yield "put", edge
-        now = max(self._put[edge][place] + self._pipeline + self._schedule.hardware.hop_cycles, now)
+        on_its_way = self._pipeline[int(self._graph.dag.edge_source[edge])] + self._schedule.hardware.hop_cycles
+        now = max(self._put[edge][place] + on_its_way, now)
         self._got[edge].append(now)
         self._wake(("got", edge))
         return now
@@ -187,7 +199,7 @@ class PlainReplay:
 
 def _cycles(schedule: Schedule, graph: GraphFigures) -> Int64:
     """Return what each task takes if it never waits, shape [nodes]: its work, the rest of its rows, its pipeline."""
-    dag, cycles = graph.dag, graph.work + schedule.hardware.pipeline_cycles
+    dag, cycles = graph.dag, graph.work + np.array(_pipelines(graph, schedule), dtype=np.int64)
     for ends, volume in ((dag.edge_target, graph.taken), (dag.edge_source, graph.given)):
         last = _turns(ends, schedule)[1]
         cycles = cycles + volume * np.array([last[node] for node in range(dag.nodes_count)], dtype=np.int64)

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64
 
 
 class Hardware(Struct, frozen=True):
@@ -15,6 +15,7 @@ class Hardware(Struct, frozen=True):
         pipeline_cycles: from the time at which a task has computed an element, a cycle after the last read that it
             needs, until the element leaves the task. Its place in the FIFO is taken when it enters the pipeline, so
             that no pipeline ever stops.
+        pipelines: the same of tasks whose kernels are of some types of operators, by type.
         ports: edges that a task reads in a cycle at most, and edges that it writes; ``None`` is without limit. A task
             accesses its edges in their order, so many in each cycle, and memory as it does FIFOs.
     """
@@ -22,23 +23,36 @@ class Hardware(Struct, frozen=True):
     hop_cycles: int = 0
     pipeline_cycles: int = 0
     ports: int | None = None
+    pipelines: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_literature(self) -> bool:
         """Whether nothing takes more than in the literature."""
         return self == LITERATURE
 
-    @property
-    def forward_cycles(self) -> int:
-        """From the time at which an element's place is taken until it can be read."""
-        return self.pipeline_cycles + self.hop_cycles
+    def pipeline(self, dag: CanonicalDag) -> Int64:
+        """Return the cycles through the pipeline of each node; none of what is no task, shape [nodes]."""
+        if not self.pipelines:
+            return np.where(dag.work > 0, self.pipeline_cycles, 0)
+        of_type = dict(self.pipelines)
+        of_kernel = [of_type.get(kernel.op, self.pipeline_cycles) for kernel in dag.kernels]
+        of_scope = [
+            self.pipeline_cycles if scope.kernel == NO_KERNEL else of_kernel[scope.kernel] for scope in dag.scopes
+        ]
+        return np.where(dag.work > 0, np.array(of_scope, dtype=np.int64)[dag.node_scope], 0)
+
+    def forward(self, dag: CanonicalDag, *, backwards: bool = False) -> Int64:
+        """Return the cycles from the time at which an element's place is taken until it can be read, shape [edges].
+
+        Args:
+            dag: the graph.
+            backwards: whether it is read backwards in time: an element is read where it enters a pipeline.
+        """
+        return self.pipeline(dag)[dag.edge_target if backwards else dag.edge_source] + self.hop_cycles
 
     def cycles(self, dag: CanonicalDag) -> Int64:
         """Return what each node takes if it never waits, shape [nodes]."""
-        if self.ports is None and not self.pipeline_cycles:
-            return dag.work
-        taken = dag.work + self.pipeline_cycles + self.row_cycles(dag)
-        return np.asarray(np.where(dag.work > 0, taken, 0))
+        return np.where(dag.work > 0, dag.work + self.pipeline(dag) + self.row_cycles(dag), 0)
 
     def row_cycles(self, dag: CanonicalDag) -> Int64:
         """Return the cycles in which each node goes on with its row: accesses the rest of its edges, shape [nodes]."""

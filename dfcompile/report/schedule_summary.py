@@ -91,8 +91,9 @@ def _parts(hardware: Hardware) -> Iterator[AssumptionSummary]:
     cycles = _cycles(hardware.hop_cycles)
     registered = f"an element is there {cycles} after its write, and its place {cycles} after its read", "--system"
     yield AssumptionSummary("FIFOs", *(registered if hardware.hop_cycles else passing))
-    if hardware.pipeline_cycles:
-        value = f"an element leaves its task {_cycles(hardware.pipeline_cycles)} later than in the literature"
+    if hardware.pipeline_cycles or hardware.pipelines:
+        some = "".join(f", one of {op} {_cycles(many)}" for op, many in hardware.pipelines)
+        value = f"an element leaves its task {_cycles(hardware.pipeline_cycles)} later than in the literature{some}"
         yield AssumptionSummary("pipelines", value, "--system")
     if hardware.ports:
         value = f"a task reads at most {hardware.ports} of its edges in a cycle, and writes at most {hardware.ports}"
@@ -100,7 +101,7 @@ def _parts(hardware: Hardware) -> Iterator[AssumptionSummary]:
 
 
 def _cycles(count: int) -> str:
-    return f"{count} cycle{'s' if count > 1 else ''}"
+    return f"{count} cycle{'' if count == 1 else 's'}"
 
 
 NAME, SOURCE = "complex numbers", "dfcompile"

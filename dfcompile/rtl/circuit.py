@@ -15,7 +15,7 @@ MOST_ACCESSES = 2**30 - 1  # of a task: twice as many fit in a parameter of Veri
 
 
 class Family(Struct, frozen=True):
-    """Tasks of one scope that have the same numbers of accesses and of edges; ports of a circuit count from 0.
+    """Tasks of one scope with the same numbers of accesses and edges, and pipeline; ports of a circuit count from 0.
 
     Attributes:
         scope: that they come from.
@@ -23,6 +23,7 @@ class Family(Struct, frozen=True):
         writes: accesses of every output; of a sink as many as it reads.
         inputs: input edges of each task.
         outputs: output edges of each task.
+        pipeline: cycles through the pipeline of each.
         first: number of the first task in the circuit.
         count: of tasks.
         first_pull: reading port of the first input of the first task; those of the other tasks follow, then the second
@@ -35,6 +36,7 @@ class Family(Struct, frozen=True):
     writes: int
     inputs: int
     outputs: int
+    pipeline: int
     first: int
     count: int
     first_pull: int
@@ -97,7 +99,8 @@ class Circuit(Struct, frozen=True):
             family.count * (family.reads * max(family.inputs, 1) + family.writes * max(family.outputs, 1))
             for family in self.families
         )
-        return (accesses + 1) * (2 + self.hardware.pipeline_cycles + 2 * (self.hardware.hop_cycles + 1))
+        longest = max((family.pipeline for family in self.families), default=0)
+        return (accesses + 1) * (2 + longest + 2 * (self.hardware.hop_cycles + 1))
 
     @property
     def pulls(self) -> int:
@@ -144,6 +147,7 @@ class _Layout:
         self._dag, self._replay = dag, replay
         self._inputs = _rows(dag.in_edges.tolist(), dag.in_start.tolist())
         self._outputs = _rows(dag.out_edges.tolist(), dag.out_start.tolist())
+        self._pipeline: list[int] = replay.hardware.pipeline(dag).tolist()
         self.families: list[Family] = []
         self.number: dict[int, int] = {}
         self.pull_of: dict[int, int] = {}
@@ -154,14 +158,14 @@ class _Layout:
         equal = [list(members) for _, members in groupby(sorted(tasks, key=self._key), self._key)]
         parts = (nodes[at : at + _LARGEST_FAMILY] for nodes in equal for at in range(0, len(nodes), _LARGEST_FAMILY))
         for nodes in parts:
-            scope, *shape = self._key(nodes[0])
-            reads, writes, inputs, outputs = shape
+            scope, reads, writes, inputs, outputs, pipeline = self._key(nodes[0])
             first = len(self.number)
             if max(reads, writes) > MOST_ACCESSES:
                 found = f"found {max(reads, writes)} accesses against at most {MOST_ACCESSES}"
                 raise UserError(f"rtl: task {dag.node_name(nodes[0])!r}: {found} (smaller volumes)")
             name = dag.scopes[scope].name
-            self.families.append(Family(name, reads, writes, inputs, outputs, first, len(nodes), pulls, pushes))
+            ports = inputs, outputs, pipeline, first, len(nodes), pulls, pushes
+            self.families.append(Family(name, reads, writes, *ports))
             self.number.update(zip(nodes, range(first, first + len(nodes)), strict=True))
             read = [self._inputs[node][place] for place in range(inputs) for node in nodes]
             written = [self._outputs[node][place] for place in range(outputs) for node in nodes]
@@ -171,11 +175,11 @@ class _Layout:
         for node in np.flatnonzero(dag.work == 0).tolist():
             self.number[node] = len(self.number)
 
-    def _key(self, node: int) -> tuple[int, int, int, int, int]:
+    def _key(self, node: int) -> tuple[int, int, int, int, int, int]:
         dag = self._dag
         reads, writes = int(dag.volume_in[node]), int(dag.volume_out[node])
         ports = len(self._inputs[node]), len(self._outputs[node])
-        return int(dag.node_scope[node]), reads or writes, writes or reads, *ports
+        return int(dag.node_scope[node]), reads or writes, writes or reads, *ports, self._pipeline[node]
 
     def fifos(self) -> list[Fifo]:
         """Return the FIFOs, of equal inputs of a family one after another."""

@@ -107,7 +107,6 @@ def _body(circuit: Circuit) -> Iterator[str]:
     yield f"    localparam HOP = {circuit.hardware.hop_cycles} + REGISTERED;  // cycles through a FIFO, there and back"
     most = max((max(family.inputs, family.outputs, 1) for family in circuit.families), default=1)
     yield f"    localparam PORTS = {circuit.hardware.ports or most};  // inputs that a task reads in a cycle; outputs"
-    yield f"    localparam DEPTH = {circuit.hardware.pipeline_cycles};  // cycles through the pipeline of a task"
     parts = len(circuit.families) + len(groups)
     if parts:
         yield f"    wire [{parts - 1}:0] moving;"
@@ -147,7 +146,7 @@ def _tasks(number: int, label: str, family: Family) -> Iterator[str]:
             yield f"    wire [{width * count - 1}:0] {label}_{asks}, {label}_{answers}{leaves};"
     yield f"    dataflow_tasks #(.COUNT({count}), .READS({family.reads}), .WRITES({family.writes}),"
     yield f"        .INPUTS({max(family.inputs, 1)}), .OUTPUTS({max(family.outputs, 1)}),"
-    yield f"        .DEPTH(DEPTH), .PORTS(PORTS)) {label} ("
+    yield f"        .DEPTH({family.pipeline}), .PORTS(PORTS)) {label} ("
     yield f"        .clk(clk), .reset(reset), .go(go), .may_run({label}_may_run),"
     for asks, answers, width in ports:
         asked, answered = (f"{label}_{asks}", f"{label}_{answers}") if width else ("", f"{{{count}{{{_YES}}}}}")
@@ -244,6 +243,8 @@ def _waits(circuit: Circuit, signals: _Signals) -> Iterator[str]:
         bit = rows.part if is_vector else rows.text
         for_all = [signals.ended(*of_family, rows.text(place)) for place, of_family in rows_awaited if place in common]
         for_all += [f"passed_{block}"] if block else []
+        # Buffers and barriers alone may wait in a circle: it begins from 0, as all that rises in a cycle.
+        for_all += ["go"] if family == len(circuit.families) and (alike or block) else []
         own = [signals.ended(*of_family, bit(place)) for place, of_family in rows_awaited if place not in common]
         if is_vector and rows.count > 1:
             awaited = " & ".join([*own, f"{{{rows.count}{{{_all(for_all)}}}}}"] if for_all or not own else own)

@@ -109,7 +109,7 @@ def _check_durations(dag: CanonicalDag, schedule: Schedule) -> None:
     awaited = np.maximum(-(-dag.volume_in // volume_out), 1)
     reject_node(
         dag,
-        emits & (first - start < awaited + schedule.hardware.pipeline_cycles),
+        emits & (first - start < awaited + schedule.hardware.pipeline(dag)),
         "first output before enough inputs can be read",
     )
     reject_node(dag, emits & (last - first < dag.volume_out - 1), "emits more than one element per cycle")

@@ -170,10 +170,8 @@ def with_hops(dag: CanonicalDag, capacity: Int64, hardware: Hardware) -> Int64:
 
     At full pace a place is free again so many cycles after it was taken, and as many elements keep a stream going.
     """
-    cycles = hardware.forward_cycles + hardware.hop_cycles
-    if not cycles:
-        return capacity
-    larger = np.minimum(capacity + (cycles - 1), np.maximum(dag.edge_volume, 1))
+    cycles = hardware.forward(dag) + hardware.hop_cycles
+    larger = np.minimum(capacity + np.maximum(cycles - 1, 0), np.maximum(dag.edge_volume, 1))
     return frozen(np.where(capacity > 0, np.maximum(larger, capacity), 0))
 
 

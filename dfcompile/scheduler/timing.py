@@ -205,8 +205,8 @@ def node_offsets(
     pace = np.where(streams_in, peak, volume_in + going_on)[reducing]
     first[reducing] += ceil_ratio(pace, awaited, volume_in[reducing])
     first = np.where(dag.volume_out == 0, last, np.minimum(first + rows[0], last - (volume_out - 1)))
-    first, last = first + hardware.pipeline_cycles, last + hardware.pipeline_cycles
-    return np.where(dag.is_computational, first, 0), np.where(dag.is_computational, last, 0)
+    pipeline = hardware.pipeline(dag)
+    return np.where(dag.is_computational, first + pipeline, 0), np.where(dag.is_computational, last + pipeline, 0)
 
 
 _UNSEEN = -1

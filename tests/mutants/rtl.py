@@ -34,6 +34,7 @@ RTL = (
     Mutant(_CIRCUIT, "block[node] if replay.barrier else 0", "0"),
     Mutant(_CIRCUIT, "hardware=replay.hardware", "hardware=LITERATURE"),
     Mutant(_TOP, "CAPACITY({key[2]} + EXTRA)", "CAPACITY({key[2] + 1} + EXTRA)"),
+    Mutant(_TOP, "DEPTH({family.pipeline})", "DEPTH(1)"),
     Mutant(_TOP, 'f"&{{', 'f"|{{'),
     Mutant(_ROWS, "self.steps[place] == 1 for", "self.steps[place] >= 1 for"),
 )

@@ -17,7 +17,7 @@ from dfcompile.rtl.folder import NamedCircuit, scheduled_circuit
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate
-from tests.strategies import DagShape, canonical_dags
+from tests.strategies import DagShape, canonical_dags, in_phases, with_operators
 from tests.unit.scheduler.plain_replay import replays
 
 Drawn = TypeVar("Drawn")
@@ -26,6 +26,7 @@ MOST_WORK = 1500  # cycles of all tasks of a graph: Icarus simulates some 20,000
 HOPS = (0, 0, 0, 1, 1, 2, 5)
 PORTS = (None, None, None, 1, 2, 3)
 PIPELINES = (0, 0, 0, 1, 2, 5, 9)
+OPERATORS = ((), (), (("Add", 1), ("Exp", 4)), (("Exp", 12),))  # whose pipelines are others
 FIFOS: tuple[Fifos | None, ...] = (None, None, "in-flight", "rule", "minimal", 1, 2, 7)
 
 
@@ -38,10 +39,11 @@ def drawn_circuits(count: int, seed: int) -> list[NamedCircuit]:
     wild = count // 4
     found = [
         _of_replay(f"wild_{number}", *one)
-        for number, one in enumerate(_drawn(replays(most_hop=3, most_pipeline=4), wild, seed))
+        for number, one in enumerate(_drawn(replays(phases=True, most_hop=3, most_pipeline=4), wild, seed))
     ]
-    plain = _drawn(canonical_dags(DagShape(max_volume=40)), (count - wild) // 2, seed)
-    graphs = [*plain, *(_generated(random) for _ in range(count - wild - len(plain)))]
+    shape = DagShape(max_volume=40, phases=True)
+    plain = _drawn(canonical_dags(shape).map(with_operators), (count - wild) // 2, seed)
+    graphs = [*plain, *(_in_phases(_generated(random), random) for _ in range(count - wild - len(plain)))]
     return [*found, *(_of_schedule(f"{dag.name}_{number}", dag, random) for number, dag in enumerate(graphs))]
 
 
@@ -57,10 +59,17 @@ def _of_schedule(name: str, dag: CanonicalDag, random: Random) -> NamedCircuit:
         random.random() < 0.2,
         barrier=random.choice((None, True, False)),
         fifos=random.choice(FIFOS),
-        hardware=Hardware(random.choice(HOPS), random.choice(PIPELINES), random.choice(PORTS)),
+        hardware=Hardware(
+            random.choice(HOPS), random.choice(PIPELINES), random.choice(PORTS), random.choice(OPERATORS)
+        ),
     )
     found = Scheduling(dag).on(options)
     return scheduled_circuit(name, dag, found.schedule, ends=found.ends)
+
+
+def _in_phases(dag: CanonicalDag, random: Random) -> CanonicalDag:
+    cuts = random.sample(range(1, dag.nodes_count), random.choice((0, 0, 1, 2)))
+    return with_operators(in_phases(dag, cuts, [random.random() < 0.8 for _ in range(dag.edges_count)]))
 
 
 def _generated(random: Random) -> CanonicalDag:

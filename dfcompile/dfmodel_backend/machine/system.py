@@ -5,7 +5,7 @@ A set-up file says one; a system file says one for chips of any number of cores,
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum, unique
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from dfcompile.records import replace
 # What files of machines may say, as they are read; machines that are made of others are not checked.
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+Cycles = Annotated[int, Meta(ge=0, le=MOST_CYCLES)]
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 
 
@@ -213,20 +214,23 @@ class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
         fifo: their kind.
         latency_cycles: of the link that each is on, there and back, beside what its kind takes.
         pipeline_cycles: of the tasks that write to them, or to memory.
+        operator_pipeline_cycles: the same of tasks of some types of operators, by type.
         ports: edges that a task reads in a cycle at most, and that it writes; without limit by default.
     """
 
     fifo: FifoKind = FifoKind.PASS_THROUGH
-    latency_cycles: Annotated[int, Meta(ge=0, le=MOST_CYCLES)] = 0
-
-    pipeline_cycles: Annotated[int, Meta(ge=0, le=MOST_CYCLES)] = 0
+    latency_cycles: Cycles = 0
+    pipeline_cycles: Cycles = 0
+    operator_pipeline_cycles: dict[str, Cycles] = {}
     ports: Annotated[int, Meta(ge=1, le=MOST_CYCLES)] | None = None
 
     @property
     def hardware(self) -> Hardware:
         """What FIFOs and tasks take."""
         hop_cycles = self.latency_cycles + (self.fifo is FifoKind.REGISTERED)
-        return Hardware(hop_cycles, self.pipeline_cycles, self.ports)
+        others = self.operator_pipeline_cycles.items()
+        pipelines = sorted((op, cycles) for op, cycles in others if cycles != self.pipeline_cycles)
+        return Hardware(hop_cycles, self.pipeline_cycles, self.ports, tuple(pipelines))
 
     def others(self, parts: Mapping[str, int | str]) -> tuple[tuple[str, Hardware], ...]:
         """Return machines that differ in one part each, then in all of several, by what differs.
@@ -235,9 +239,10 @@ class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
         ['fifo=registered', 'ports=2', 'together']
         """
 
-        def changed(names: Iterable[str]) -> Hardware:
+        def changed(names: Collection[str]) -> Hardware:
             fields = {name if name in self.__struct_fields__ else f"{name}_cycles": parts[name] for name in names}
-            return convert({**to_builtins(self), **fields}, OnChipStreams).hardware
+            of_all = {"operator_pipeline_cycles": dict[str, int]()} if "pipeline" in names else {}
+            return convert({**to_builtins(self), **of_all, **fields}, OnChipStreams).hardware
 
         found = [(f"{name}={value}", changed([name])) for name, value in parts.items()]
         return (*found, *([("together", changed(parts))] if len(parts) > 1 else []))

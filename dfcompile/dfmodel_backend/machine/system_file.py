@@ -24,6 +24,7 @@ from dfcompile.dfmodel_backend.machine.system import (
     Accelerator,
     Amount,
     Count,
+    Cycles,
     Dimension,
     Dram,
     Network,
@@ -126,7 +127,7 @@ class _File(Struct, frozen=True):
         if is_key:
             return self.wrong(location, "found a key that is no text")
         if path.endswith("[...]"):
-            location.append(next(key for key, value in self.values["sources"].items() if not isinstance(value, str)))
+            location.append(self._wrong_entry(location))
         field = _FIELD.fullmatch(told)
         if field is not None:
             key = ".".join(map(str, (*location, field[2])))
@@ -135,13 +136,30 @@ class _File(Struct, frozen=True):
             section = next((str(step) for step in reversed(location) if step in _SECTIONS), "")
             hint = nearest(field[2], sorted(_SECTIONS.get(section, _System).__struct_fields__))
             return self.wrong((*location, field[2]), f"unknown key {key!r}{hint}")
-        value: Any = self.values
-        for step in location:
-            value = value[step]
+        value = self._value(location)
         limit = _LIMIT.fullmatch(told)
         expected = "a number" if limit is None else "".join(_WORDS.get(word, word) for word in limit.groups(""))
         key = ".".join(map(str, location))
         return self.wrong(location, f"key {key!r}: found {_shown(value)} against {expected}")
+
+    def _value(self, location: Location) -> Any:
+        value: Any = self.values
+        for step in location:
+            value = value[step]
+        return value
+
+    def _wrong_entry(self, location: Location) -> str:
+        """Return the first key of a table of any keys whose value is wrong."""
+        kind = str if location == ["sources"] else Cycles
+
+        def is_wrong(value: object) -> bool:
+            try:
+                convert(value, kind)
+            except ValidationError:
+                return True
+            return False
+
+        return next(str(key) for key, value in self._value(location).items() if is_wrong(value))
 
 
 def load_system(system: str | Path | None = None) -> System:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, MapScope
+from dfcompile.canonical_dag.kernel import Kernel, KernelVariant
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
@@ -25,7 +26,7 @@ class Outline(Struct, frozen=True, eq=False):
 
     Attributes:
         chosen: the expansion of every operator, level after level.
-        graph: map scopes and arrays; kernels may be left out.
+        graph: map scopes and arrays; of kernels perhaps no more than the type of operator.
     """
 
     chosen: tuple[ChosenExpansion, ...]
@@ -87,6 +88,9 @@ class OutlinedModel:
         return self._outlined[key]
 
 
+_VARIANT = KernelVariant.ELEMENTWISE_INPUT1  # of kernels of which no more is known than the type of operator
+
+
 class OutlinedOperator:
     """An operator of level 0 under an expansion; what it becomes is outlined once under each expansion asked for."""
 
@@ -115,7 +119,10 @@ class OutlinedOperator:
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
             added = (name for name in {access.array: None for access in accesses} if name not in operands)
             arrays = {names[name]: replace(made.arrays[name], name=names[name]) for name in added}
-            self._scopes[key] = LoweredGraph(node.name, tuple(renamed(scope, names) for scope in made.scopes), arrays)
+            # What tasks take depends on the type of operator alone; operands and extents are those of the scopes.
+            kernel = Kernel(node.name, node.op_type, node.origin, found.name, _VARIANT, *(1, 1, 1, 1), (), ())
+            scopes = tuple(replace(renamed(scope, names), kernel=kernel) for scope in made.scopes)
+            self._scopes[key] = LoweredGraph(node.name, scopes, arrays)
         return self._scopes[key]
 
 

@@ -68,7 +68,9 @@ def earliest(direction: Direction, task: list[bool], work: list[int], known: Tim
     return start, end
 
 
-def directions(dag: CanonicalDag, streamed: Bool | None = None, forward_cycles: int = 0) -> tuple[Direction, Direction]:
+def directions(
+    dag: CanonicalDag, streamed: Bool | None = None, forward: Int64 | int = 0
+) -> tuple[Direction, Direction]:
     """Return what nodes wait for, forwards and backwards in time.
 
     A task begins when the first element of a producer can be there. A producer's last element leaves it at its end;
@@ -78,11 +80,11 @@ def directions(dag: CanonicalDag, streamed: Bool | None = None, forward_cycles: 
     Args:
         dag: the graph.
         streamed: which edges stream; by default all between two tasks, shape [edges].
-        forward_cycles: that an element takes from one task to the next.
+        forward: cycles that an element takes from one task to the next, of all edges or of each, shape [edges].
     """
     order = topological_order(dag).tolist()
     awaited, written = handing_on(dag)
-    first, last = awaited[dag.edge_source] + forward_cycles, written[dag.edge_target] + forward_cycles
+    first, last = awaited[dag.edge_source] + forward, written[dag.edge_target] + forward
     is_stream = dag.between_tasks if streamed is None else streamed
     ahead = _rows(dag.in_start, dag.in_edges, dag.edge_source, np.where(is_stream, first, NO_STREAM), last)
     back = _rows(dag.out_start, dag.out_edges, dag.edge_target, np.where(is_stream, last, NO_STREAM), first)

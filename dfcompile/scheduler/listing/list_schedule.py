@@ -95,7 +95,7 @@ class ListScheduler:
         """
         self._pes = max(min(pes, dag.tasks_count), 1)
         self._task, self._work = dag.is_computational.tolist(), hardware.cycles(dag).tolist()
-        self.ahead, self.back = directions(dag, streamed, hardware.forward_cycles)
+        self.ahead, self.back = directions(dag, streamed, hardware.forward(dag))
         self._followers_ahead = [[other for other, _, _ in row] for row in self.back.awaited]
         self._followers_back = [[other for other, _, _ in row] for row in self.ahead.awaited]
 
@@ -263,7 +263,7 @@ def planned_schedule(
     block = np.empty(dag.nodes_count, dtype=np.int32)
     block[sequence] = np.arange(dag.nodes_count)
     emits = dag.is_computational & (dag.volume_out > 0)
-    first_out = np.where(emits, start + handing_on(dag)[0] + options.hardware.pipeline_cycles, end)
+    first_out = np.where(emits, start + handing_on(dag)[0] + options.hardware.pipeline(dag), end)
     columns = (block, pe, start, first_out, end, streamed, whole_streams(dag, streamed))
     for column in columns:
         column.setflags(write=False)

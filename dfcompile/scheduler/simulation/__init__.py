@@ -15,8 +15,8 @@ sink: O = I reads) then goes through the same accesses whatever the times:
 * the task starts with its first read of the last streamed input and ends one cycle after its last read or with its last
   write, whichever is later.
 
-On a machine with other `Hardware` read j waits until ``pipeline_cycles + hop_cycles`` after write j, write j until
-``hop_cycles`` after the read that it waits for, and a task ends ``pipeline_cycles`` later: a write takes a place in the
+On a machine with other `Hardware` read j waits until ``pipeline + hop_cycles`` after write j, write j until
+``hop_cycles`` after the read that it waits for, and a task ends ``pipeline`` later: a write takes a place in the
 FIFO, and the element is there when it has left the pipeline of its task.
 With ``ports`` a cycle passes whenever a task has accessed so many of its edges in a row of reads or of writes and has
 not come to the end of the row; these cycles count in w, and the task starts with its first row of reads.

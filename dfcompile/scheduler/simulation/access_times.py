@@ -46,9 +46,9 @@ class _Steps:
             self._stuck[node] = stuck
             ready.extend(woken)
             if stuck == FINISHED:
-                end = unit.left(node, self._delay[node] + self._stretch.sequences[node].cycles)
+                end = self._delay[node] + self._stretch.sequences[node].cycles + unit.draining[node]
                 for follower in self._followers[node]:
-                    self._delay[follower] = max(self._delay[follower], end)
+                    self._delay[follower] = max(self._delay[follower], end + unit.filling[follower])
                     self._missing[follower] -= 1
                     if self._missing[follower] == 0:
                         self._stretch.clock[follower] = self._delay[follower]
@@ -65,7 +65,6 @@ class _Steps:
         """Run a task until it is stuck; return where, and the neighbours that its accesses let go on."""
         unit, past, stuck = self._unit, self._stretch.past, self._stuck
         accesses, waits = self._sequences[node]
-        forward, backward = unit.hardware.forward_cycles, unit.hardware.hop_cycles
         delay = self._delay[node]
         woken: list[int] = []
         place = self._place[node]
@@ -80,7 +79,7 @@ class _Steps:
                 if number >= len(other[edge]):
                     self._place[node], self._delay[node] = place, delay
                     return edge, woken
-                delay = max(delay, other[edge][number] + (forward if is_read else backward) - wait)
+                delay = max(delay, other[edge][number] + (unit.forward[edge] if is_read else unit.hop_cycles) - wait)
             mine[edge].append(delay + wait)
             neighbour = unit.source[edge] if is_read else unit.target[edge]
             if stuck[neighbour] == edge:
@@ -129,11 +128,12 @@ def relax(stretch: Stretch) -> bool:
         for node in nodes if forward else reversed(nodes):
             if dirty[node]:
                 dirty[node] = False
-                stretch.clock[node] = max([release[node], *(end[other] for other in unit.waits[node])])
+                awaited = (end[other] + unit.filling[node] for other in unit.waits[node])
+                stretch.clock[node] = max([release[node], *awaited])
                 _visit(stretch, node)
                 _mark(stretch, node, dirty)
                 visits -= 1
-                if followers[node] and (last := unit.left(node, stretch.end(node))) != end[node]:
+                if followers[node] and (last := stretch.end(node) + unit.draining[node]) != end[node]:
                     end[node] = last
                     for follower in followers[node]:
                         dirty[follower] = True

@@ -13,7 +13,6 @@ from dfcompile.canonical_dag.analysis import connected, order_from_sources
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.distinct import numbered
 from dfcompile.errors import ReplayTooLargeError
-from dfcompile.records import replace
 from dfcompile.scheduler.simulation.access_sequence import ONE_CYCLE, Rows
 from dfcompile.scheduler.simulation.replay import NEVER, NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
@@ -272,13 +271,16 @@ def _sequence(
     edge_ends = np.cumsum(np.bincount(unit_of_edge, minlength=len(size)))[shared]
     read_at, write_at = replay.hardware.turns(dag, backwards=replay.is_reversed)
     ends_of_edges = dag.edge_source[edges], dag.edge_target[edges]
-    columns = (edges, *ends_of_edges, replay.fifo_capacity[edges], read_at[edges], write_at[edges])
+    forward = replay.hardware.forward(dag, backwards=replay.is_reversed)
+    columns = (edges, *ends_of_edges, replay.fifo_capacity[edges], read_at[edges], write_at[edges], forward[edges])
     nodes, of_edges = tuple(order.tolist()), [column.tolist() for column in columns]
     # Reads and writes of all nodes, barriers included, shape [count] each: a source is as fast as what it writes, a
-    # sink as what it reads; what has no work accesses nothing. Then the cycles of their rows.
-    both = np.zeros((4, len(unit)), dtype=np.int64)
+    # sink as what it reads; what has no work accesses nothing. Then the cycles of their rows, and of their pipelines:
+    # filled before their accesses, backwards in time, or drained after them.
+    both = np.zeros((6, len(unit)), dtype=np.int64)
     volumes = np.stack([dag.volume_in, dag.volume_out])
-    both[2:, : dag.nodes_count] = replay.hardware.rows(dag)
+    both[2:4, : dag.nodes_count] = replay.hardware.rows(dag)
+    both[4 if replay.is_reversed else 5, : dag.nodes_count] = replay.hardware.pipeline(dag)
     both[:2, : dag.nodes_count] = np.where(dag.work > 0, np.where(volumes > 0, volumes, volumes[::-1]), 0)
     accesses = both.tolist()
     done = first_edge = 0
@@ -286,22 +288,27 @@ def _sequence(
         if done < first:
             yield nodes[done:first]
         own = [column[first_edge:last_edge] for column in of_edges]
-        yield replace(_unit(nodes[first:end], own, accesses, inner_waits), hardware=replay.hardware)
+        yield _unit(nodes[first:end], own, accesses, inner_waits, replay.hardware.hop_cycles)
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]
 
 
 def _unit(
-    members: Alone, edges: list[list[int]], accesses: list[list[int]], inner_waits: Mapping[int, list[int]]
+    members: Alone,
+    edges: list[list[int]],
+    accesses: list[list[int]],
+    inner_waits: Mapping[int, list[int]],
+    hop_cycles: int,
 ) -> StreamingUnit:
     """Return a unit whose nodes come after those they wait for, as far as possible.
 
     Args:
         members: in topological order and barriers last.
-        edges: between them: numbers, sources, targets, capacities, and turns to be read and written.
-        accesses: reads and writes of all nodes, and cycles of their rows.
+        edges: between them: numbers, sources, targets, capacities, turns to be read and written, and cycles forward.
+        accesses: reads and writes of all nodes, cycles of their rows, and of their pipelines.
         inner_waits: of each node those of its unit that must have ended before it starts.
+        hop_cycles: of the FIFOs.
     """
     numbers, sources, targets, *of_edges = edges
     nodes = list(members)
@@ -309,10 +316,10 @@ def _unit(
     if waits:
         nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
     place = {node: number for number, node in enumerate(nodes)}
-    reads, writes, *rows = (tuple(column[node] for node in nodes) for column in accesses)
+    reads, writes, *rows, filling, draining = (tuple(column[node] for node in nodes) for column in accesses)
     source, target = (tuple(place[node] for node in ends) for ends in (sources, targets))
     inner = tuple(tuple(place[other] for other in inner_waits.get(node, ())) for node in nodes)
-    capacity, read_at, write_at = map(tuple, of_edges)
+    capacity, read_at, write_at, forward = map(tuple, of_edges)
     of_nodes = tuple(Rows(*cycles) if any(cycles) else ONE_CYCLE for cycles in zip(*rows, strict=True))
-    columns = (reads, writes, source, target, capacity, inner, of_nodes, read_at, write_at)
-    return StreamingUnit(tuple(nodes), tuple(numbers), *columns)
+    columns = (reads, writes, source, target, capacity, inner, of_nodes, read_at, write_at, forward)
+    return StreamingUnit(tuple(nodes), tuple(numbers), *columns, hop_cycles, filling, draining)

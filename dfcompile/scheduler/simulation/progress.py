@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, Rows, sequence_of
+from dfcompile.scheduler.simulation.replay import NEVER
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
 _MOST_SWEEPS = 100
@@ -36,7 +37,8 @@ class Progress:
 
     def __init__(self, unit: StreamingUnit, release: tuple[int, ...]) -> None:
         """Begin with the first accesses, not before each task is released."""
-        self.clock = list(release)
+        begins = zip(release, unit.filling, strict=True)
+        self.clock = [NEVER if cycle == NEVER else cycle + filling for cycle, filling in begins]
         self.place = tuple(Place(0, 0) for _ in unit.nodes)
         self._unit = unit
         self._history, self._pending = ([np.zeros(0, dtype=np.int64) for _ in unit.edges] for _ in range(2))
@@ -178,7 +180,7 @@ def find_repetition(before: Stretch | None, stretch: Stretch, ends: list[int], m
             else:
                 young.append(edge)
                 count = min(count, _lasting_while_young(stretch, edge, writing))
-        there = stretch.puts(edge) + stretch.unit.hardware.forward_cycles
+        there = stretch.puts(edge) + stretch.unit.forward[edge]
         count = min(count, _lasting(there, writing, stretch.reads(edge), reading, most))
     return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
 
@@ -213,6 +215,6 @@ def _lasting_while_young(stretch: Stretch, edge: int, writing: int) -> int:
     """
     puts = stretch.puts(edge)
     nothing_awaited = bool((stretch.frees(edge) < puts).all())
-    if nothing_awaited and int(stretch.reads(edge)[-1]) + stretch.unit.hardware.hop_cycles <= int(puts[0]) + writing:
+    if nothing_awaited and int(stretch.reads(edge)[-1]) + stretch.unit.hop_cycles <= int(puts[0]) + writing:
         return stretch.past[edge] // len(puts)
     return 0

@@ -12,7 +12,6 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, Rows, numbers
 from dfcompile.scheduler.simulation.replay import FINISHED, NEVER, NO_EDGE, NOT_STARTED, Wait, WaitReason
 
@@ -37,7 +36,10 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
         rows: of each node.
         read_at: cycles of a row before the one in which each edge is read.
         write_at: likewise, before the one in which it is written.
-        hardware: see `Replay`.
+        forward: cycles from the write of an element of each edge until it can be read.
+        hop_cycles: from the read of an element until its place can be taken.
+        filling: cycles from when each node may run until it can access a FIFO: of its pipeline, backwards in time.
+        draining: cycles from the last access of each node until it has ended: of its pipeline.
     """
 
     nodes: tuple[int, ...]
@@ -51,7 +53,10 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
     rows: tuple[Rows, ...]
     read_at: tuple[int, ...]
     write_at: tuple[int, ...]
-    hardware: Hardware = LITERATURE
+    forward: tuple[int, ...]
+    hop_cycles: int
+    filling: tuple[int, ...]
+    draining: tuple[int, ...]
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
@@ -73,15 +78,12 @@ class StreamingUnit(Struct, frozen=True, eq=False, dict=True):
         """The largest number of equal parts into which every volume can be cut; 1 where nodes wait for ends."""
         return 1 if any(self.waits) else max(gcd(*self.reads, *self.writes), 1)
 
-    def left(self, node: int, cycle: int) -> int:
-        """Return when a node has ended that has gone through its accesses: a task has to empty its pipeline."""
-        return cycle + self.hardware.pipeline_cycles if self.reads[node] else cycle
-
     @property
     def shape(self) -> Hashable:
         """What its times depend on, whichever nodes and edges of the graph it has."""
         rows = self.rows, self.read_at, self.write_at
-        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits, rows, self.hardware
+        hardware = self.forward, self.hop_cycles, self.filling, self.draining
+        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits, rows, hardware
 
     @property
     def whole(self) -> tuple[Place, ...]:
@@ -176,11 +178,11 @@ class Stretch(Struct, eq=False):
 
     def arrivals(self, edge: int) -> Int64:
         """Times from which the elements read in the stretch can be read (may be a view), shape [elements]."""
-        return later(self.sent[edge][: len(self.gets[edge]) - self.past[edge]], self.unit.hardware.forward_cycles)
+        return later(self.sent[edge][: len(self.gets[edge]) - self.past[edge]], self.unit.forward[edge])
 
     def frees(self, edge: int) -> Int64:
         """Times from which a bounded FIFO has the place for each write (may be a view), shape [elements]."""
-        return later(self.gets[edge][self.pending[edge] : len(self.sent[edge])], self.unit.hardware.hop_cycles)
+        return later(self.gets[edge][self.pending[edge] : len(self.sent[edge])], self.unit.hop_cycles)
 
     def first_start(self, node: int) -> int:
         """Return when a node has its first elements, as of `UnitTimes`; ``NEVER`` if not in this stretch."""

@@ -1,6 +1,7 @@
 """Replays one streaming unit, stretch by stretch, and leaps over what repeats; of tasks that are alike, one for all."""
 
 from itertools import chain, pairwise
+from operator import add
 from typing import TypeAlias
 
 from dfcompile.scheduler.simulation.access_sequence import Place
@@ -18,10 +19,10 @@ def without_twins(unit: StreamingUnit, release: Cycles) -> tuple[StreamingUnit, 
     """Leave out all but the first of tasks that do the same at the same times.
 
     Twins have one streamed edge, to or from the same neighbour, who reads or writes their edges one after the other;
-    they have the same volumes and FIFOs, and wait for the same. Then times that suit one of them suit both: what the
-    neighbour exchanges with the second it may exchange in the instant in which it did so with the first. These are
-    all times, as there is one solution if nothing is stuck; and the whole unit is stuck only if this one is, since
-    a circle of waits goes through it as well.
+    they have the same volumes, pipelines and FIFOs, and wait for the same. Then times that suit one of them suit
+    both: what the neighbour exchanges with the second it may exchange in the instant in which it did so with the
+    first. These are all times, as there is one solution if nothing is stuck; and the whole unit is stuck only if this
+    one is, since a circle of waits goes through it as well.
 
     Args:
         unit: the tasks.
@@ -50,13 +51,15 @@ def without_twins(unit: StreamingUnit, release: Cycles) -> tuple[StreamingUnit, 
 
 
 def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: int) -> bool:
-    """Whether two tasks with the same neighbour have no other one, and the same volumes and waits."""
+    """Whether two tasks with the same neighbour have no other one, and the same volumes, pipelines and waits."""
     return (
         len(unit.inputs[one]) + len(unit.outputs[one]) == 1
         and len(unit.inputs[other]) + len(unit.outputs[other]) == 1
         and unit.reads[one] == unit.reads[other]
         and unit.writes[one] == unit.writes[other]
         and unit.rows[one] == unit.rows[other]
+        and unit.filling[one] == unit.filling[other]
+        and unit.draining[one] == unit.draining[other]
         and release[one] == release[other]
         and unit.waits[one] == unit.waits[other]
     )
@@ -64,14 +67,28 @@ def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: i
 
 def _unit_of(unit: StreamingUnit, nodes: list[int], edges: list[int], by: tuple[int, ...]) -> StreamingUnit:
     """Return the part of a unit that has some of its nodes and edges; other nodes are ended by those in their place."""
-    own, reads, writes = (tuple(each[node] for node in nodes) for each in (unit.nodes, unit.reads, unit.writes))
-    rows = tuple(unit.rows[node] for node in nodes)
-    columns = (unit.edges, unit.capacity, unit.read_at, unit.write_at)
-    numbers, capacity, read_at, write_at = (tuple(each[edge] for edge in edges) for each in columns)
     source, target = (tuple(by[ends[edge]] for edge in edges) for ends in (unit.source, unit.target))
-    waits = tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes)
-    turns = read_at, write_at
-    return StreamingUnit(own, numbers, reads, writes, source, target, capacity, waits, rows, *turns, unit.hardware)
+    of_nodes = (unit.nodes, unit.reads, unit.writes, unit.filling, unit.draining)
+    own, reads, writes, filling, draining = (tuple(column[node] for node in nodes) for column in of_nodes)
+    of_edges = (unit.edges, unit.capacity, unit.read_at, unit.write_at, unit.forward)
+    numbers, capacity, read_at, write_at, forward = (tuple(column[edge] for edge in edges) for column in of_edges)
+    return StreamingUnit(
+        nodes=own,
+        edges=numbers,
+        reads=reads,
+        writes=writes,
+        source=source,
+        target=target,
+        capacity=capacity,
+        waits=tuple(tuple(dict.fromkeys(by[other] for other in unit.waits[node])) for node in nodes),
+        rows=tuple(unit.rows[node] for node in nodes),
+        read_at=read_at,
+        write_at=write_at,
+        forward=forward,
+        hop_cycles=unit.hop_cycles,
+        filling=filling,
+        draining=draining,
+    )
 
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
@@ -120,9 +137,7 @@ class _UnitReplay:
         self._start = [NEVER] * len(unit.nodes)
         self._stalls = ([0] * len(unit.edges), [0] * len(unit.edges))  # of readers and of writers
         hand_over = not any(unit.waits)
-        self._meters = [
-            PeakMeter(capacity, unit.hardware.hop_cycles, hand_over=hand_over) for capacity in unit.capacity
-        ]
+        self._meters = [PeakMeter(capacity, unit.hop_cycles, hand_over=hand_over) for capacity in unit.capacity]
         self._busiest = max(*unit.reads, *unit.writes) // unit.rounds  # elements per round of the busiest task
         first_size = -(-_FIRST_ELEMENTS // max(self._busiest, 1))
         repeats = unit.rounds >= _FEWEST_STRETCHES * first_size
@@ -189,7 +204,7 @@ class _UnitReplay:
         for node, place in enumerate(stuck):
             if self._start[node] == NEVER and place != NOT_STARTED:
                 self._start[node] = max(stretch.first_start(node), NEVER)
-        ended = map(self._unit.left, range(len(stuck)), stretch.ends())
+        ended = map(add, stretch.ends(), self._unit.draining)
         end = [end if place == FINISHED else NEVER for end, place in zip(ended, stuck, strict=True)]
         nothing = (0,) * len(self._unit.edges)
         return UnitTimes(tuple(self._start), tuple(end), nothing, nothing, nothing, tuple(stuck))
@@ -202,7 +217,7 @@ class _UnitReplay:
     def _times(self) -> UnitTimes:
         read_stall, write_stall = map(tuple, self._stalls)
         peak = tuple(meter.peak for meter in self._meters)
-        end = tuple(map(self._unit.left, range(len(self._start)), self._progress.clock))
+        end = tuple(map(add, self._progress.clock, self._unit.draining))
         return UnitTimes(tuple(self._start), end, read_stall, write_stall, peak, ())
 
     def _next_size(self, stretch: Stretch, rounds: int) -> int:

@@ -60,7 +60,8 @@ class _Replaying:
 
     def run(self, release: tuple[int, ...]) -> None:
         for node, first in enumerate(release):
-            clock = max([first, *[self.end[other] for other in self._unit.waits[node]]])
+            awaited = max([first, *[self.end[other] for other in self._unit.waits[node]]])
+            clock = awaited + self._unit.filling[node]
             twin = self._twin_of(node, clock)
             if twin == node:
                 self._visit(node, clock)
@@ -75,8 +76,10 @@ class _Replaying:
     def _twin_of(self, node: int, clock: int) -> int:
         """Return the node that has the same accesses, unless what it wrote has been forgotten: then the node itself."""
         unit = self._unit
-        read = tuple((self._twin[unit.source[at]], unit.write_at[at], unit.read_at[at]) for at in unit.inputs[node])
-        key = (clock, unit.reads[node], unit.writes[node], unit.rows[node], bool(unit.outputs[node]), *read)
+        turns = ((unit.write_at[at], unit.read_at[at], unit.forward[at]) for at in unit.inputs[node])
+        read = zip((self._twin[unit.source[at]] for at in unit.inputs[node]), turns, strict=True)
+        own = unit.reads[node], unit.writes[node], unit.rows[node], unit.draining[node]
+        key = (clock, *own, bool(unit.outputs[node]), *read)
         twin = self._twins.setdefault(key, node)
         if self._readers[node] and twin != node and self._written[twin] is None:
             twin = self._twins[key] = node
@@ -95,11 +98,11 @@ class _Replaying:
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
         sequence = self._sequence(node)
-        self.start[node], self.end[node] = clock, self._unit.left(node, clock + sequence.cycles)
-        there = self._unit.hardware.forward_cycles
-        read_at = self._unit.read_at
+        self.start[node], self.end[node] = clock, clock + sequence.cycles + self._unit.draining[node]
+        read_at, forward = self._unit.read_at, self._unit.forward
         delays = (
-            self._written_to(edge) - (sequence.get_waits + (read_at[edge] - there)) for edge in self._unit.inputs[node]
+            self._written_to(edge) - (sequence.get_waits + (read_at[edge] - forward[edge]))
+            for edge in self._unit.inputs[node]
         )
         rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
         if not rows:
@@ -108,7 +111,7 @@ class _Replaying:
             return
         largest = running_maxima(clock, rows[-1])
         self.start[node] = int(largest[1]) if len(largest) > 1 else clock
-        self.end[node] = self._unit.left(node, int(largest[-1]) + sequence.cycles)
+        self.end[node] = int(largest[-1]) + sequence.cycles + self._unit.draining[node]
         if self._readers[node]:
             self._written[node] = largest[sequence.gets_before] + sequence.put_waits
         if self._details and len(largest) > 1:
@@ -127,7 +130,7 @@ class _Replaying:
             # What a task waits for its first elements comes before its start.
             self.read_stall[edge] += stall - (first - first_before)
             before, first_before = delay, first
-            puts, hop = self._written_to(edge), self._unit.hardware.hop_cycles
+            puts, hop = self._written_to(edge), self._unit.hop_cycles
             # so many places are free again when it is written
             free = delay + (sequence.get_waits + (self._unit.read_at[edge] + hop))
             left = np.searchsorted(free, puts, side="right" if hop else "left")

@@ -3,25 +3,35 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from dfcompile.canonical_dag import DagBuilder, NodeKind
 from dfcompile.cli.main import main
 from dfcompile.errors import UserError
 from dfcompile.generators.canonical_dags import chain, cholesky
-from dfcompile.rtl.circuit import Waits, circuit_of
+from dfcompile.records import replace
+from dfcompile.rtl.circuit import Circuit, Waits, circuit_of
 from dfcompile.rtl.folder import NamedCircuit, rtl_files, scheduled_circuit
 from dfcompile.rtl.regular_rows import RegularRows, regular_rows
 from dfcompile.rtl.simulation import Fifos, installed_simulators
 from dfcompile.rtl.top_module import identifier
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
+from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.rtl.__main__ import counted
 from tests.rtl.drawn import drawn_circuits
-from tests.unit.scheduler.streams import stream_graph
+from tests.unit.scheduler.streams import all_streamed, stream_graph
 
 INSTALLED = installed_simulators()
 simulated = pytest.mark.skipif(not INSTALLED, reason="neither Icarus, Yosys with g++, nor Verilator is installed")
+
+
+def has_phases(circuit: Circuit) -> bool:
+    """Whether a task waits for a buffer that waits for another task."""
+    memory = {node for node, one in enumerate(circuit.waits) if node >= circuit.tasks and one.nodes}
+    return any(not memory.isdisjoint(one.nodes) for one in circuit.waits[: circuit.tasks])
 
 
 @simulated
@@ -32,6 +42,8 @@ def test_random_schedules_take_the_printed_cycles_and_deadlocks() -> None:
     assert cycles == [one.cycles for one in circuits]
     assert cycles.count(None) >= 5
     assert any(one.circuit.blocks for one in circuits)
+    assert sum(has_phases(one.circuit) for one in circuits) >= 20
+    assert any(len({family.pipeline for family in one.circuit.families}) > 1 for one in circuits)
 
 
 @simulated
@@ -77,6 +89,20 @@ def test_a_full_fifo_is_refilled_in_the_cycle_in_which_it_is_read() -> None:
     assert cycles == [one.cycles]
     assert one.cycles is not None
     assert one.cycles < 40  # no task waits
+
+
+@simulated
+def test_what_waits_in_a_circle_of_ends_is_a_deadlock() -> None:
+    """Of memory alone: the buffer waits for the start of the graph, which waits for the block of the buffer."""
+    builder = DagBuilder("circle")
+    start = builder.add_memory(builder.add_scope("start"), NodeKind.PSEUDO_SOURCE)
+    builder.add_edge(start, builder.add_memory(builder.add_scope("buffer")), 4)
+    dag = builder.finish()
+    circle = replace(all_streamed(dag, 1), block=np.array([1, 0], dtype=np.int32), barrier=True)
+    (cycles,) = counted([NamedCircuit("circle", circuit_of(dag, circle), None)], INSTALLED[0])
+
+    assert simulate(dag, circle).deadlock
+    assert cycles == [None]
 
 
 @simulated

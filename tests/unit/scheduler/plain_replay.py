@@ -10,7 +10,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32
 from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.scheduler.simulation import NEVER, Replay
-from tests.strategies import DagShape, canonical_dags
+from tests.strategies import DagShape, canonical_dags, with_operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,11 @@ class _Machine:
     def streamed(self, ends: Int32, node: int) -> list[int]:
         return [int(edge) for edge in np.flatnonzero(self.replay.streamed & (ends == node))]
 
+    def pipeline(self, node: int) -> int:
+        hardware, kernel = self.replay.hardware, self.dag.scopes[self.dag.node_scope[node]].kernel
+        op = "" if kernel < 0 else self.dag.kernels[kernel].op
+        return dict(hardware.pipelines).get(op, hardware.pipeline_cycles)
+
     def run(self, node: int) -> Iterator[bool]:
         """The life of a node; yields True where a cycle passes, False where it is blocked."""
         dag = self.dag
@@ -60,7 +65,7 @@ class _Machine:
         self._now(self.start, node)  # of a task with streamed inputs overwritten by its first read
         if dag.is_computational[node]:
             yield from self._work(node, int(dag.volume_in[node]), int(dag.volume_out[node]))
-            for _ in range(self.replay.hardware.pipeline_cycles):
+            for _ in range(self.pipeline(node)):
                 yield True
         self._now(self.end, node)
 
@@ -102,7 +107,7 @@ class _Machine:
             while not self._is_there(self.free[edge]):
                 yield False
             self.free[edge].pop(0)
-            self.held[edge].append(self.now + self.replay.hardware.pipeline_cycles)
+            self.held[edge].append(self.now + self.pipeline(int(self.dag.edge_source[edge])))
             self.progress += 1
 
     def _read(self, inputs: list[int]) -> Iterator[bool]:
@@ -150,6 +155,10 @@ def plain_replay(dag: CanonicalDag, replay: Replay) -> PlainTimes:
     return PlainTimes(machine.start, machine.end, machine.passed)
 
 
+# Of machines, by type of operator: of none, of all that `with_operators` names, and of one.
+PIPELINES = st.sampled_from([(), (("Add", 0), ("Exp", 3)), (("Exp", 7),)])
+
+
 @st.composite
 def replays(
     draw: st.DrawFn,
@@ -157,13 +166,15 @@ def replays(
     max_volume: int = 24,
     fractional: bool = True,
     buffers: bool = True,
+    phases: bool = False,
     all_streamed: bool = False,
     most_capacity: int = 4,
     most_hop: int = 0,
     most_pipeline: int = 0,
 ) -> tuple[CanonicalDag, Replay]:
     """Random canonical DAGs with random FIFOs, placements, orders and barriers, sensible or not."""
-    dag = draw(canonical_dags(DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers)))
+    shape = DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers, phases=phases)
+    dag = with_operators(draw(canonical_dags(shape)))
     task = dag.is_computational
     possible = task[dag.edge_source] & task[dag.edge_target]
     chosen = [all_streamed or draw(st.integers(0, 3)) > 0 for _ in range(dag.edges_count)]
@@ -183,6 +194,7 @@ def replays(
             draw(st.integers(0, most_hop)) if most_hop else 0,
             draw(st.integers(0, most_pipeline)) if most_pipeline else 0,
             draw(st.sampled_from((None, None, 1, 2, 3))) if most_pipeline else None,
+            draw(PIPELINES) if most_pipeline else (),
         ),
     )
     return dag, replay

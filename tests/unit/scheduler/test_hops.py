@@ -23,21 +23,22 @@ from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.fifo import minimal_fifo_sizes
 from dfcompile.scheduler.recomputation import recompute_times
 from dfcompile.scheduler.simulation import NEVER, simulate
+from dfcompile.scheduler.simulation.replay import reversed_dag, reversed_replay
 from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.examples import examples
-from tests.strategies import DagShape, canonical_dags
+from tests.strategies import DagShape, canonical_dags, with_operators
 from tests.unit.scheduler.brute_force import shortest_makespan
-from tests.unit.scheduler.plain_replay import plain_replay
+from tests.unit.scheduler.plain_replay import PIPELINES, plain_replay
 from tests.unit.scheduler.streams import all_streamed, stream_graph
 
-MACHINES = st.builds(Hardware, st.integers(0, 4), st.integers(0, 5), st.sampled_from((None, 1, 2, 3)))
+MACHINES = st.builds(Hardware, st.integers(0, 4), st.integers(0, 5), st.sampled_from((None, 1, 2, 3)), PIPELINES)
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 FIFOS: tuple[Fifos | None, ...] = (None, "in-flight", "rule", "minimal", 1, 3)
 
 
 @examples(80)
 @given(
-    canonical_dags(DagShape(max_volume=16)),
+    canonical_dags(DagShape(max_volume=16)).map(with_operators),
     st.builds(
         ScheduleOptions,
         st.integers(1, 6),
@@ -59,7 +60,12 @@ def test_schedules_take_what_a_plain_replay_takes_cycle_by_cycle(dag: CanonicalD
 
 
 @examples(40)
-@given(canonical_dags(DagShape(max_volume=12)), st.integers(1, 5), st.sampled_from(PARTITIONS), MACHINES)
+@given(
+    canonical_dags(DagShape(max_volume=12)).map(with_operators),
+    st.integers(1, 5),
+    st.sampled_from(PARTITIONS),
+    MACHINES,
+)
 def test_reports_pass_the_audit_and_tasks_work_as_long_as_they_take(
     dag: CanonicalDag, pes: int, partition: str, hardware: Hardware
 ) -> None:
@@ -75,7 +81,12 @@ def test_reports_pass_the_audit_and_tasks_work_as_long_as_they_take(
 
 
 @examples(40)
-@given(canonical_dags(DagShape(max_volume=12)), st.integers(1, 5), st.sampled_from(PARTITIONS), MACHINES)
+@given(
+    canonical_dags(DagShape(max_volume=12)).map(with_operators),
+    st.integers(1, 5),
+    st.sampled_from(PARTITIONS),
+    MACHINES,
+)
 def test_fifos_in_flight_throttle_nothing_and_minimal_ones_cannot_be_lowered(
     dag: CanonicalDag, pes: int, partition: str, hardware: Hardware
 ) -> None:
@@ -93,7 +104,9 @@ def test_fifos_in_flight_throttle_nothing_and_minimal_ones_cannot_be_lowered(
 
 
 @examples(25)
-@given(canonical_dags(DagShape(max_scopes=3, max_members=2, max_volume=5)), st.integers(1, 3), MACHINES)
+@given(
+    canonical_dags(DagShape(max_scopes=3, max_members=2, max_volume=5)).map(with_operators), st.integers(1, 3), MACHINES
+)
 def test_bounds_are_never_above_brute_force(dag: CanonicalDag, pes: int, hardware: Hardware) -> None:
     assume(dag.tasks_count <= 4 and dag.between_tasks.sum() <= 4)
     options = ScheduleOptions(pes, hardware=hardware)
@@ -102,7 +115,12 @@ def test_bounds_are_never_above_brute_force(dag: CanonicalDag, pes: int, hardwar
 
 
 @examples(30)
-@given(canonical_dags(DagShape(max_volume=16)), st.integers(1, 6), st.sampled_from(PARTITIONS), MACHINES)
+@given(
+    canonical_dags(DagShape(max_volume=16)).map(with_operators),
+    st.integers(1, 6),
+    st.sampled_from(PARTITIONS),
+    MACHINES,
+)
 def test_steady_times_are_those_of_their_equations(
     dag: CanonicalDag, pes: int, partition: str, hardware: Hardware
 ) -> None:
@@ -143,6 +161,66 @@ def test_each_task_on_a_path_empties_its_pipeline_once() -> None:
         assert np.diff([schedule(dag, one).makespan_cycles for one in options]).tolist() == [6] * 3
     baselines = [schedule_non_streaming(dag, 2, machine) for machine in machines]
     assert np.diff([one.makespan_cycles for one in baselines]).tolist() == [6] * 3
+
+
+@pytest.mark.parametrize(("pipelines", "more"), [((), 4), ((("Add", 7),), 4), ((("Exp", 9),), 11), ((("Exp", 0),), 2)])
+def test_tasks_have_the_pipelines_of_the_operators_of_their_kernels(
+    pipelines: tuple[tuple[str, int], ...], more: int
+) -> None:
+    """The first task is of an ``Exp``, the second one of no kernel."""
+    dag = with_operators(stream_graph([("in", "a", 16), ("a", "b", 16), ("b", "out", 16)]))
+    machine = Hardware(0, 2, pipelines=pipelines)
+    for timing in (Timing.EXACT, Timing.STEADY):
+        options = ScheduleOptions(2, "sb-rlx", timing=timing, hardware=machine)
+        assert schedule(dag, options).makespan_cycles == 17 + more
+    assert schedule_non_streaming(dag, 2, machine).makespan_cycles == 32 + more
+
+
+def test_a_task_waits_for_the_pipeline_of_what_it_reads_backwards_as_forwards() -> None:
+    """Times as late as possible: the buffer is there when the pipeline before it is empty, not that behind it."""
+    dag = with_operators(stream_graph([("in", "x", 8), ("x", "a", 8), ("a", "B", 8), ("B", "b", 8), ("b", "out", 8)]))
+    replay = replace(all_streamed(dag, 8), hardware=Hardware(0, 1, pipelines=(("Add", 5), ("Exp", 20))))
+    early, late = simulate(dag, replay), simulate(reversed_dag(dag), reversed_replay(replay))
+
+    assert late.makespan_cycles == early.makespan_cycles
+
+
+@pytest.mark.parametrize("volume", [4, 600])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_readers_of_one_task_end_when_their_own_pipelines_are_empty(volume: int, *, is_shared: bool) -> None:
+    """Readers do the same at the same times but for their pipelines; one may have to wait for the end of another."""
+    readers = [("hub", f"r{number}", volume) for number in range(5)]
+    behind = [(f"r{number}", f"s{number}", volume) for number in range(5)]
+    dag = with_operators(stream_graph([("in", "hub", volume), *readers, *behind, ("s1", "out", volume)]))
+    replay = replace(all_streamed(dag, volume), hardware=Hardware(1, 2, 2, (("Add", 5), ("Exp", 20))))
+    if is_shared:
+        pe = replay.pe.copy()
+        names = [dag.node_name(node) for node in range(dag.nodes_count)]
+        pe[names.index("r4")] = pe[names.index("r0")]
+        replay = replace(replay, pe=pe)
+
+    plain = plain_replay(dag, replay)
+    assert len({plain.end[node] for node in range(2, dag.nodes_count)}) > 3
+    assert simulate(dag, replay, details=False).end.tolist() == plain.end
+
+
+def test_a_machine_says_the_pipelines_of_some_operators(tmp_path: Path) -> None:
+    dag = with_operators(stream_graph([("in", "a", 16), ("a", "b", 16), ("b", "out", 16)]))
+    elastic = (Path(df.__file__).parent / "dfmodel_backend/machine/systems/elastic.yaml").read_text()
+    system = tmp_path / "operators.yaml"
+
+    def of(pipelines: str) -> Hardware:
+        system.write_text(elastic.replace("  ports: 2", f"  operator_pipeline_cycles: {pipelines}"))
+        run = schedules_of(dag, pes="2", system=str(system))
+        told = next(one.value for one in run.report.assumptions if one.name == "pipelines")
+        assert told == "an element leaves its task 1 cycle later than in the literature, one of Exp 9 cycles"
+        return run.schedules[0].schedule.hardware
+
+    assert of("{Exp: 9, Add: 1}") == Hardware(2, 1, pipelines=(("Exp", 9),))
+    with pytest.raises(
+        UserError, match=r"\d+: key 'streams.operator_pipeline_cycles.Add': found -1 against .*at least 0"
+    ):
+        of("{Exp: 9, Add: -1}")
 
 
 def test_a_fifo_holds_what_is_in_the_pipeline_before_it() -> None:

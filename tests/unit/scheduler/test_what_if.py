@@ -44,6 +44,11 @@ def test_parts_are_those_of_the_machine_but_for_what_is_asked() -> None:
 
     assert streams.others({}) == ()
     assert streams.others({"pipeline": 4}) == (("pipeline=4", Hardware(2, 4, 2)),)
+    assert replace(streams, operator_pipeline_cycles={"Exp": 9}).others({"pipeline": 4, "ports": 1}) == (
+        ("pipeline=4", Hardware(2, 4, 2)),
+        ("ports=1", Hardware(2, 0, 1, (("Exp", 9),))),
+        ("together", Hardware(2, 4, 1)),
+    )
     assert streams.others({"fifo": "pass-through", "latency": 3}) == (
         ("fifo=pass-through", Hardware(1, 0, 2)),
         ("latency=3", Hardware(4, 0, 2)),

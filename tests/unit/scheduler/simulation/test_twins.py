@@ -25,8 +25,11 @@ class Sketch:
         self.nodes.append((reads, writes))
         return len(self.nodes) - 1
 
-    def unit(self, waits: dict[int, list[int]], ports: int) -> StreamingUnit:
+    def unit(
+        self, waits: dict[int, list[int]], ports: int, pipelines: list[int] | None = None, *, is_reversed: bool = False
+    ) -> StreamingUnit:
         nodes = range(len(self.nodes))
+        pipeline, nothing = tuple(pipelines or [0 for _ in nodes]), tuple(0 for _ in nodes)
         sources, targets = [source for source, _, _ in self.edges], [target for _, target, _ in self.edges]
         rows = ([max(ends.count(node) - 1, 0) // ports for node in nodes] for ends in (targets, sources))
         return StreamingUnit(
@@ -41,6 +44,10 @@ class Sketch:
             rows=tuple(map(Rows, *rows)),
             read_at=tuple(targets[:edge].count(target) // ports for edge, target in enumerate(targets)),
             write_at=tuple(sources[:edge].count(source) // ports for edge, source in enumerate(sources)),
+            forward=tuple(pipeline[end] for end in (targets if is_reversed else sources)),
+            hop_cycles=0,
+            filling=pipeline if is_reversed else nothing,
+            draining=nothing if is_reversed else pipeline,
         )
 
 
@@ -70,7 +77,11 @@ def units(draw: st.DrawFn) -> tuple[StreamingUnit, tuple[int, ...]]:
     release = draw(st.lists(st.sampled_from([0, 0, 0, 3, NEVER]), min_size=count, max_size=count))
     if draw(st.booleans()):
         release = [0] * count
-    return sketch.unit(waits, draw(st.sampled_from([9, 9, 3, 1]))), tuple(release)
+    pipelines = draw(st.lists(st.sampled_from([0, 0, 0, 2, 5]), min_size=count, max_size=count))
+    if draw(st.booleans()):
+        pipelines = [0] * count
+    unit = sketch.unit(waits, draw(st.sampled_from([9, 9, 3, 1])), pipelines, is_reversed=draw(st.booleans()))
+    return unit, tuple(release)
 
 
 @examples(120)
@@ -105,12 +116,12 @@ def test_what_differs_in_anything_is_nobodys_twin() -> None:
     sketch = Sketch()
     hub = sketch.task(4, 4)
     sketch.edges = [(hub, sketch.task(4, 4), 1), (hub, sketch.task(4, 4), 2), (hub, sketch.task(4, 2), 2)]
-    sketch.edges += [(hub, sketch.task(4, 2), 2) for _ in range(4)]
-    unit = sketch.unit({5: [1]}, ports=9)
-    release = (0, 0, 0, 0, 0, 0, 0, 9)
+    sketch.edges += [(hub, sketch.task(4, 2), 2) for _ in range(5)]
+    unit = sketch.unit({5: [1]}, ports=9, pipelines=[0, 0, 0, 0, 0, 0, 0, 0, 3])
+    release = (0, 0, 0, 0, 0, 0, 0, 9, 9)
     few, begins, by = without_twins(unit, release)
 
-    # Another capacity; another volume; one twin; a wait; another again; a later release.
-    assert by == (0, 1, 2, 3, 3, 4, 5, 6)
-    assert few.waits == ((), (), (), (), (1,), (), ())
+    # Another capacity; another volume; one twin; a wait; another again; a later release; another pipeline.
+    assert by == (0, 1, 2, 3, 3, 4, 5, 6, 7)
+    assert few.waits == ((), (), (), (), (1,), (), (), ())
     assert tuple(begins[number] for number in by) == release
