@@ -29,8 +29,8 @@ settings.load_profile("tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make a folder that workers share."""
-    if not hasattr(config, "workerinput"):
+    """Make a folder that workers share, and what tests start."""
+    if BUILDS not in os.environ:
         os.environ[BUILDS] = tempfile.mkdtemp()
         config.add_cleanup(lambda: shutil.rmtree(os.environ[BUILDS], ignore_errors=True))
 
