@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.canonical_dag.extraction.families import MOST_TASKS, are_large, divided
+from dfcompile.canonical_dag.extraction.families import MOST_TASKS, are_large, divisions
 from dfcompile.canonical_dag.extraction.flow import Flow
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
@@ -45,8 +45,7 @@ def fitting_pieces(scopes: Sequence[MapScope], pes: int) -> tuple[int, ...]:
 @lru_cache(4096)
 def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
     times: dict[int, int] = {}  # of so many tasks
-    for pieces in dict.fromkeys(_numbers(scope.extents, _MOST_PER_ELEMENT * pes)):
-        family = divided(scope, pieces)
+    for family in divisions(scope, dict.fromkeys(_numbers(scope.extents, _MOST_PER_ELEMENT * pes))):
         if family.members > MOST_TASKS:  # more than a canonical DAG can hold
             continue
         iterations = family.iterations()

@@ -207,7 +207,7 @@ class _Placer:
     def _runs(self, sequence: list[int]) -> list[int]:
         """Return where parts of a sequence begin of whose gangs none waits for another one of them, and the end."""
         place = np.empty(len(sequence), dtype=np.int64)
-        place[sequence] = np.arange(len(sequence))
+        place[np.array(sequence, dtype=np.int64)] = np.arange(len(sequence))
         waiting, awaited = place[_column(self._follower)], np.repeat(place, np.diff(_column(self._row)))
         return apart(len(sequence), waiting, awaited)
 

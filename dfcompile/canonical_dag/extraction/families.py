@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -233,6 +233,13 @@ def divided(scope: MapScope, pieces: int | None, max_tasks: int | None = None) -
     if max_tasks is not None and declared.members > max_tasks:
         return _family(scope, _cuts(scope.extents, scope.is_spatial, max_tasks))
     return declared
+
+
+def divisions(scope: MapScope, numbers: Iterable[int]) -> Iterator[TaskFamily]:
+    """Yield a scope in so many pieces at most, as `divided`, for each of many numbers; none of them is kept."""
+    parallel = zip(scope.is_spatial, _divisible(scope.extents, scope.writes), strict=True)
+    divisible = [is_declared or is_parallel for is_declared, is_parallel in parallel]
+    return (_family(scope, _cuts(scope.extents, divisible, pieces)) for pieces in numbers)
 
 
 def split(families: Sequence[TaskFamily], big: Sequence[bool], pieces: int) -> tuple[TaskFamily, ...]:

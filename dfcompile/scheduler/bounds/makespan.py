@@ -199,7 +199,7 @@ def _earliest_together(
     Returns:
         ``None`` where these are few, or elements are so few that paths or producers may have to wait for them.
     """
-    nodes, count = np.array(order), dag.nodes_count
+    nodes, count = np.array(order, dtype=np.int64), dag.nodes_count
     place = np.empty(count, dtype=np.int64)
     place[nodes] = np.arange(count)
     ends = dag.edge_target, dag.edge_source

@@ -137,3 +137,10 @@ def test_gangs_are_placed_together_as_one_by_one(dag: CanonicalDag, pes: int) ->
     assert list(together.pe) == list(apart.pe)
     assert together.makespan_cycles == apart.makespan_cycles
     assert together.sequence == apart.sequence
+
+
+def test_no_gangs_are_placed_in_no_time() -> None:
+    dag = DagBuilder("nothing").finish()
+    blocks = collect_partitioners()["sb-rlx"].partition(dag, 4)
+
+    assert gangs.place_in_order(dag, gangs_of(dag, blocks, np.zeros(0, dtype=np.bool_), 0), 4, []).makespan_cycles == 0

@@ -211,3 +211,7 @@ def test_earliest_times_together_are_those_one_by_one(dag: CanonicalDag, pes: in
 
     assert found is None or found == makespan._earliest(dag, order, pes, backwards=backwards)
     assert found is not None or pes < dag.edges_count + dag.tasks_count
+
+
+def test_nothing_takes_no_time() -> None:
+    assert windows(DagBuilder("nothing").finish(), 4).end == []
