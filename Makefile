@@ -19,7 +19,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # There is one worker more than processors, up to four: some tests wait for commands that they started.
 PARALLEL := -n $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))') --dist worksteal
 
-.PHONY: demo test unit check docs screenshots fuzz nightly mutants models bench clean
+.PHONY: demo test unit check docs screenshots fuzz nightly rtl mutants models bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
@@ -60,6 +60,10 @@ fuzz: $(INSTALLED)
 nightly: $(INSTALLED)
 	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q $(PARALLEL) tests/unit tests/compiled tests/whole/test_traffic_bounds.py
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# Circuits of 10,000 random schedules, simulated: half an hour. Fewer, or others: make rtl RTL='--count 1000 --seed 7'
+rtl: $(INSTALLED)
+	$(BIN)/python -m tests.rtl --count 10000 --printed $(RTL)
 
 # 140 wrong versions of the package: the unit tests have to notice 126 at least. Less: make mutants MUTANTS='checkers'
 mutants: $(INSTALLED)
