@@ -112,6 +112,13 @@ def on_three_chips(folder: Path) -> Options:
     return asked(file, (4,), chips=(3,), system=str(machine))
 
 
+def in_micro_batches(folder: Path) -> Options:
+    """Return a model in four parts, of which one of three groups of elements runs two."""
+    file = folder / "rows.onnx"
+    onnx.save(model_from_text("g (float[N,6] x) => (float[N,6] z) { y = Relu(x) z = Softmax(y) }"), file)
+    return asked(file, (7,), dims={"N": 8}, micro_batches="N=2/3")
+
+
 def compiled(name: str, options: Options) -> Audited:
     """Return the report on a model."""
     exploration = explore(options)
@@ -150,6 +157,7 @@ def audited_reports(folder: Path) -> tuple[Audited, ...]:
         verified("named expansions", asked(network, (3,), "Conv=im2col")),
         compiled("chosen expansions", asked(network, (4,), "auto", repeat=3)),
         compiled("three chips", on_three_chips(folder)),
+        compiled("micro-batches", in_micro_batches(folder)),
         scheduled(
             "schedules",
             GRAPH,

@@ -144,7 +144,7 @@ class BruteForce:
         return extract_graph(outline.graph, options, parameters=tuple(self._program.parameters)), outline.graph
 
     def dag(self, ways: Sequence[Way]) -> CanonicalDag:
-        """Return the tasks as the model is compiled, with kernels, which no mapping parts: outlines have none."""
+        """Return the tasks as the model is compiled, with kernels, which no mapping parts."""
         choices = self.choices(ways)
         nests = lower_to_nests(lower_to_canonical(self._program, self._table, choices), self._table, choices)
         options = ExtractionOptions(granularity=self.granularity(ways))

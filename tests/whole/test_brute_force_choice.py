@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 import dfcompile as df
+from dfcompile.canonical_dag.extraction import ExtractionOptions
+from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.frontend import read_model
 from dfcompile.options import Choice
+from dfcompile.records import replace
 from tests.fuzz.brute_cases import drawn_tiny_model, judge_brute
 from tests.fuzz.draw import Draw
 from tests.fuzz.drawn_machines import DrawnMachine
@@ -62,9 +65,12 @@ def system_of(machine: DrawnMachine) -> System:
 
 
 def least_time_in_parts(found: BruteForce, way: Way, system: System) -> float:
+    """Return the time of a way if kernels were not known, in seconds."""
     lowered = found.lowered((way,))
     assert lowered is not None
-    return mapped_time(lowered[0], system)
+    scopes = tuple(replace(scope, kernel=None) for scope in lowered[1].scopes)
+    options = ExtractionOptions(granularity=found.granularity((way,)))
+    return mapped_time(extract_graph(replace(lowered[1], scopes=scopes), options), system)
 
 
 def time_of_the_report(file: Path, machine: DrawnMachine, found: BruteForce, way: Way) -> float:
