@@ -88,7 +88,7 @@ class _InParts:
         """
         plan = self._whole.plan
         asked = plan.saved[schedule.pes].micro_batches if plan.saved else plan.options.micro_batches
-        if asked.size:
+        if asked.size and asked != MicroBatches(asked.dimension, plan.reading.dims.get(asked.dimension, 0)):
             return self._points_in(self._required(asked, schedule), asked, schedule)
         points = self._whole.points(schedule, schedule.pes)
         if asked.is_chosen and plan.chooses and plan.options.objective is Aim.TIME and plan.options.repeat == 1:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -122,6 +123,25 @@ def test_groups_share_the_chip(chain: Path, groups: int) -> None:
     assert mapping.cost_usd == pytest.approx(
         explore(asked(chain, (7,), "quick", dims=DIMS)).points[0].attained.cost_usd
     )
+
+
+def test_chips_exchange_in_every_part(tmp_path: Path) -> None:
+    """Each of two parts is shared by two chips, which send one another what the sum needs."""
+    graph = "g (float[N,4] x) => (float[N,4] y) { a = MatMul(x, w) y = Add(a, x) }"
+    onnx.save(model_from_text(graph, w=np.ones((4, 4), np.float32)), tmp_path / "sum.onnx")
+    machine = {"system": "h100", "chips": (4,)}
+    found = explore(asked(tmp_path / "sum.onnx", (16,), "quick", dims={"N": 4}, micro_batches="N=2", **machine))
+    report = summarize(found)
+    audit_report(report, found)
+    (result,) = report.results
+    assert result.mapping is not None
+
+    assert result.mapping.exchanges
+    assert result.mapping.moved_bytes == 2 * sum(each.moved_bytes for each in result.mapping.exchanges)
+
+
+def test_a_part_of_all_indices_is_the_whole(chain: Path) -> None:
+    assert _in_parts(chain, "N=64").points[0].parts is None
 
 
 def test_choice_in_parts_is_kept(chain: Path, tmp_path: Path) -> None:

@@ -146,7 +146,8 @@ def check_kernels(times: TaskTimes) -> None:
         moved[one.configuration] += one.dram_bytes
     for number, (found, of_stores) in enumerate(zip(moved, times.dram_bytes, strict=True)):
         require(f"configuration {number}: DRAM of kernels", found, of_stores)
-    require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
+    received = mapping.runs * sum(one.received_bytes for one in mapping.kernels)
+    require("bytes from other chips", received, mapping.moved_bytes)
 
 
 def require_times(where: str, found: Timed, expected_ns: tuple[float, float, float, float], relative: float) -> None:
