@@ -110,11 +110,9 @@ class _InParts:
                     return inf
                 if said not in times:
                     found = self._points_in(study, said, schedule)
-                    times[said] = [point.attained.time_s for point in found]
+                    times[said] = list(map(_time_s, found))
                     # Others are not kept: a hundred thousand tasks are some hundred megabytes.
-                    best[:] = [
-                        min(ends, key=lambda point: point.attained.time_s) for ends in zip(best, found, strict=True)
-                    ]
+                    best[:] = [min(ends, key=_time_s) for ends in zip(best, found, strict=True)]
             except UserError:  # such as a program of vectors that needs two of them, or too little memory
                 return inf
             return times[said][place]

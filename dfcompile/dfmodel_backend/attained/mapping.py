@@ -176,7 +176,6 @@ class TaskMapping(Struct, frozen=True, eq=False):
         network_bytes: of messages.
         moved_bytes: that all chips together receive.
         runs: of the lowering.
-        groups: of processing elements, each of which does one run after another.
     """
 
     dag: CanonicalDag
@@ -206,7 +205,6 @@ class TaskMapping(Struct, frozen=True, eq=False):
     network_bytes: int = 0
     moved_bytes: int = 0
     runs: int = 1
-    groups: int = 1
 
     @property
     def gap(self) -> float:
@@ -241,10 +239,10 @@ def in_parts(mapping: TaskMapping, whole: System, runs: int, groups: int, least_
     return replace(
         mapping,
         runs=runs,
-        groups=groups,
         time_s=time_s,
         bound_time_s=min(time_s, bound_s) if is_optimal else bound_s,
         is_optimal=is_optimal,
+        is_best_chain=mapping.is_best_chain or is_optimal,
         parts=_parts_of_groups(mapping.parts, mapping.schedule.pes, cores, runs, rounds),
         dram_bytes=runs * mapping.dram_bytes,
         sram_bytes=groups * mapping.sram_bytes,
