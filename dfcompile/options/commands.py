@@ -187,6 +187,9 @@ class RtlOptions:
         choices=FIFO_KINDS,
     )
     places: int = first("Places that each FIFO has more than printed.", read=within(0, 10**6), default=0, metavar="N")
+    waves: Path | None = output(
+        "Write all signals over time to FILE, for a viewer of waveforms (VCD); by icarus or verilator.", metavar="FILE"
+    )
     output: Path | None = shared.OUTPUT
 
 

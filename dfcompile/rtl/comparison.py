@@ -8,7 +8,7 @@ import msgspec
 from dfcompile.errors import DisagreementError, UserError
 from dfcompile.host.inputs import LARGEST_BYTES, readable_bytes
 from dfcompile.rtl.folder import FORMAT, PRINTED, Printed, PrintedFigures
-from dfcompile.rtl.simulation import SIMULATORS, Fifos, counted_cycles, installed_simulators
+from dfcompile.rtl.simulation import SIMULATORS, WITH_WAVES, Fifos, counted_cycles, installed_simulators
 
 _INTERPRETED_WORK = 100_000_000  # tasks times cycles that Icarus simulates in a minute or two
 
@@ -29,13 +29,15 @@ def read_printed(folder: Path) -> tuple[Printed, ...]:
     return figures.circuits
 
 
-def chosen_simulator(asked: str, printed: tuple[Printed, ...]) -> str:
+def chosen_simulator(asked: str, printed: tuple[Printed, ...], *, waves: bool = False) -> str:
     """Return the simulator that is asked for, or the one that is soon done with such circuits.
 
     Raises:
-        UserError: it is not installed, or none is.
+        UserError: it is not installed, or none is, or it records no waves.
     """
-    installed = installed_simulators()
+    if waves and asked in SIMULATORS and asked not in WITH_WAVES:
+        raise UserError(f"rtl: --waves: found --simulator {asked} against {' or '.join(WITH_WAVES)}")
+    installed = [name for name in installed_simulators() if not waves or name in WITH_WAVES]
     if asked in installed:
         return asked
     if asked in SIMULATORS or not installed:
@@ -48,21 +50,22 @@ def chosen_simulator(asked: str, printed: tuple[Printed, ...]) -> str:
     return (*fast, *installed)[0]
 
 
-def compared(folder: Path, asked: str, fifos: Fifos) -> Iterator[str]:
+def compared(folder: Path, asked: str, fifos: Fifos, waves: Path | None = None) -> Iterator[str]:
     """Simulate the circuits of a folder; yield a line for each.
 
     Args:
         folder: of ``--emit rtl``.
         asked: simulator, or ``auto``.
         fifos: that the circuits are made with; with others than printed, nothing has to agree.
+        waves: file for all signals over time.
 
     Raises:
         UserError: it is no such folder, or no simulator is installed, or it fails.
         DisagreementError: a circuit takes other cycles than are printed.
     """
     printed = read_printed(folder)
-    simulator = chosen_simulator(asked, printed)
-    counted = counted_cycles(folder, simulator, fifos)
+    simulator = chosen_simulator(asked, printed, waves=waves is not None)
+    counted = counted_cycles(folder, simulator, fifos, waves)
     differing = []
     for one in printed:
         if one.module not in counted:

@@ -12,10 +12,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from dfcompile.errors import UserError
+from dfcompile.host.outputs import write_text
 from dfcompile.host.printable import printable
 from dfcompile.host.private_folder import ending_with_us, private_folder
 
 SIMULATORS = ("icarus", "cxxrtl", "verilator")
+WITH_WAVES = ("icarus", "verilator")
+_DATE = re.compile(rb"\$date.*?\$end\s*", re.DOTALL)  # of the run: without, the same circuit gives the same bytes
 _COUNTED = re.compile(r"^(\w+): stuck ([01]), cycles +(\d+)$", re.MULTILINE)
 
 
@@ -46,13 +49,19 @@ def installed_simulators() -> tuple[str, ...]:
     return tuple(name for name in SIMULATORS if tools[name] and shutil.which("make"))
 
 
-def counted_cycles(folder: Path, simulator: str, fifos: Fifos) -> dict[str, int | None]:
+def counted_cycles(folder: Path, simulator: str, fifos: Fifos, waves: Path | None = None) -> dict[str, int | None]:
     """Simulate the circuits of a folder; return the cycles of each module, ``None`` where it ends in a deadlock.
 
     What is in the folder is compiled and run, with the user's rights.
 
+    Args:
+        folder: of ``--emit rtl``.
+        simulator: one of `WITH_WAVES` if these are wanted, else of `SIMULATORS`.
+        fifos: that the circuits are made with.
+        waves: file for all signals over time, as VCD (IEEE 1800-2023, section 21.7).
+
     Raises:
-        UserError: the simulator fails.
+        UserError: the simulator fails, or the file cannot be written.
     """
     with (
         private_folder() as build,
@@ -60,6 +69,9 @@ def counted_cycles(folder: Path, simulator: str, fifos: Fifos) -> dict[str, int 
         ending_with_us(),
     ):
         settings = {"REGISTERED": int(fifos.registered), "EXTRA": fifos.places, "BUILD": build}
+        recorded = build / "waves.vcd"
+        if waves is not None:
+            settings["WAVES"] = recorded
         if simulator == "cxxrtl":
             settings |= {"YOSYS": _yosys(), "CXXRTL": _cxxrtl_headers()}
         words = [f"{name}={value}" for name, value in settings.items()]
@@ -70,10 +82,12 @@ def counted_cycles(folder: Path, simulator: str, fifos: Fifos) -> dict[str, int 
             errors="replace",
             check=False,
         )
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        reason = next((line for line in said if "error" in line.lower()), said[0] if said else "no message")
-        raise UserError(f"rtl: {simulator} cannot simulate {str(folder)!r}: {printable(reason)}")
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if line.strip()]
+            reason = next((line for line in said if "error" in line.lower()), said[0] if said else "no message")
+            raise UserError(f"rtl: {simulator} cannot simulate {str(folder)!r}: {printable(reason)}")
+        if waves is not None:
+            write_text(_DATE.sub(b"", recorded.read_bytes(), count=1), waves)
     rows = _COUNTED.findall(done.stdout)
     return {module: None if int(stuck) else int(cycles) for module, stuck, cycles in rows}
 

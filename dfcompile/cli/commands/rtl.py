@@ -2,7 +2,7 @@
 
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.table_command import table_command
-from dfcompile.host.outputs import check_target, write_text
+from dfcompile.host.outputs import check_targets, write_text
 from dfcompile.options.commands import RtlOptions
 
 
@@ -12,12 +12,12 @@ def rtl(options: RtlOptions) -> None:
 
     What is in the folder is compiled and run as code with your rights.
     """
-    check_target(options.output)
+    check_targets([options.waves, options.output])
 
     from dfcompile.rtl.comparison import compared
     from dfcompile.rtl.simulation import Fifos
 
     fifos = Fifos(options.fifo == "registered", options.places)
     with show_stage(f"simulating {options.folder}"):
-        lines = list(compared(options.folder, options.simulator, fifos))
+        lines = list(compared(options.folder, options.simulator, fifos, options.waves))
     write_text("".join(f"{line}\n" for line in lines), options.output)

@@ -12,7 +12,12 @@ module bench;
         .cycles(cycles)
     );
 
+    string waves;
     initial begin
+        if ($value$plusargs("waves=%s", waves)) begin
+            $dumpfile(waves);
+            $dumpvars(0, all);
+        end
         #1 clk = 1;
         #1 clk = 0;
         #1 reset = 0;

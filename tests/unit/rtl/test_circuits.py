@@ -12,9 +12,9 @@ from dfcompile.errors import UserError
 from dfcompile.generators.canonical_dags import chain, cholesky
 from dfcompile.records import replace
 from dfcompile.rtl.circuit import Circuit, Waits, circuit_of
-from dfcompile.rtl.folder import NamedCircuit, rtl_files, scheduled_circuit
+from dfcompile.rtl.folder import PRINTED, NamedCircuit, rtl_files, scheduled_circuit
 from dfcompile.rtl.regular_rows import RegularRows, regular_rows
-from dfcompile.rtl.simulation import Fifos, installed_simulators
+from dfcompile.rtl.simulation import WITH_WAVES, Fifos, installed_simulators
 from dfcompile.rtl.top_module import identifier
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
@@ -128,6 +128,25 @@ def test_the_command_compares_and_says_what_differs(tmp_path: Path, capsys: pyte
 
     assert main(["rtl", str(folder), "--fifo", "registered", "--places", "1"]) == 0
     assert "with registered FIFOs, each 1 larger" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not set(INSTALLED) & set(WITH_WAVES), reason="neither Icarus nor Verilator is installed")
+def test_waves_show_every_element_that_is_stored(tmp_path: Path) -> None:
+    graph, folder, waves = tmp_path / "dag.json", tmp_path / "circuits", tmp_path / "waves.vcd"
+    assert main(["generate", "chain", "--size", "3", "--volume", "20", "-o", str(graph)]) == 0
+    assert main(["schedule", str(graph), "--pes", "2", "--emit", "rtl", str(folder)]) == 0
+
+    assert main(["rtl", str(folder), "--waves", str(waves)]) == 0
+
+    (sign,) = re.findall(r"\$var wire 1 (\S+) store \$end", text := waves.read_text())
+    assert text.count(f"\n1{sign}\n") == 20  # handshakes fall behind each cycle
+    assert "$date" not in text
+
+
+def test_waves_of_a_simulator_that_has_none_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / PRINTED).write_text('{"format": "dfcompile-rtl/1", "circuits": []}')
+    assert main(["rtl", str(tmp_path), "--simulator", "cxxrtl", "--waves", str(tmp_path / "waves.vcd")]) == 1
+    assert "--waves: found --simulator cxxrtl against icarus or verilator" in capsys.readouterr().err
 
 
 def test_steady_times_are_no_circuit() -> None:
