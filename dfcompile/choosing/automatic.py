@@ -63,12 +63,34 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         memory = None if machine is None else machine.memory
         sketches = self._sketches(options, memory)
         found = self._selected(makespans, sketches)
-        work = sum(least_work(self.known).values())
-        if work <= SMALL_WORK:
-            space = self._space(options.pes, makespans.limits, has_all_values=True)
-            least = max(-(-work // options.pes), longest_chain(self.known))
-            found = Refinement(space, sketches, makespans).better(found, least)
+        if sum(least_work(self.known).values()) <= SMALL_WORK:
+            found = self._refined(found, options, makespans, sketches)
         return replace(found, made=makespans.made)
+
+    def _refined(
+        self, known: Selection, options: ScheduleOptions, makespans: Makespans, sketches: Sketches
+    ) -> Selection:
+        """Return a choice for a small model, or a better one.
+
+        What waits for memory is looked for on fewer elements as well: fewer tasks share memory there, so other choices
+        look promising. They are scheduled on all elements.
+        """
+        work, memory = sum(least_work(self.known).values()), sketches.memory
+        least, pes = max(-(-work // options.pes), longest_chain(self.known)), options.pes
+        while pes:
+            space = self._space(pes, makespans.limits, has_all_values=True)
+            few = self._sketches(replace(options, pes=pes), memory)
+            better = Refinement(space, few, makespans).better(known, least)
+            if better is not known:
+                sketch = sketches.of(better.sketch.candidate)
+                assert sketch is not None  # it is lowered as on fewer elements
+                known = replace(better, sketch=sketch)
+            elif pes < options.pes:
+                break
+            if memory is None or known.score is None or round(known.score[0]) <= known.score[1]:
+                break
+            pes //= 2
+        return known
 
     def _sketches(self, options: ScheduleOptions, memory: Memory | None) -> Sketches:
         return Sketches(self.outline_of, self.volumes, options.pes, options.effort, memory)

@@ -19,7 +19,8 @@ SMALL_WORK = 2_000
 _WORTH = 100  # what may be better by one part in so many is scheduled
 _ESTIMATED = 100  # choices beside those that differ in one operator: some tenths of a second
 _CHANGES = 40  # of each operator, those that take least alone
-_SCHEDULED = 16  # choices: a second
+_SCHEDULED = 24  # choices: a second
+_ALIKE = 8  # of these have all operators in as many pieces
 _APART = 4  # of these may differ from the known choice in several operators
 _IN_VAIN = 5  # of these in a row: what looks worse than they do is no better
 
@@ -57,7 +58,9 @@ class Refinement:
         options = list(_by_time(operators))
         fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
         by_time = (candidate_of(operators, each, self._space) for each in fast)
-        apart = self._promising(chain(by_time, self._alike(operators, known.sketch.candidate)), best)
+        alike = self._promising(self._alike(operators, known.sketch.candidate), best)
+        best = self._scheduled(alike[:_ALIKE], best)
+        apart = self._promising(by_time, best)
         best = self._scheduled(apart[:_APART], best)
         alone = candidate_of(operators, options[0], self._space)
         while self._left:
