@@ -67,6 +67,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     ),
     "dfmodel_backend/sharding": ("dfmodel_backend/sharding", "dfmodel_backend/check"),
     "dfmodel_backend/solve": ("dfmodel_backend/sharding", "dfmodel_backend/solve"),
+    "moved_operands.py": ("test_operator_shapes.py", "io_bounds"),
     "scheduler/checker.py": ("scheduler/test_checker_limits.py", "scheduler/test_checker.py"),
     "scheduler/fifo": ("scheduler/fifo", "scheduler/test_reference_schedules.py"),
     "scheduler/evaluation.py": ("scheduler/test_evaluation.py", "scheduler/bounds"),

@@ -171,7 +171,8 @@ def _check_filter_steps(filters: int, for_all: Sequence[int], of_filters: Sequen
         _check_groups(operands, filters)
     for position in (*for_all, *of_filters):
         count = weights[0] if weights and position in of_filters else 1
-        operands.expect(position, (), (1,), (count,), wanted=f"one or {count} elements")
+        wanted = "one element" if count == 1 else f"one or {count} elements"
+        operands.expect(position, (), (1,), (count,), wanted=wanted)
 
 
 def _check_einsum(operands: Operands) -> None:

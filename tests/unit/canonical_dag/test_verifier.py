@@ -86,6 +86,17 @@ def test_cycle_is_named_in_edge_order() -> None:
         builder.finish()
 
 
+@pytest.mark.parametrize(("nodes", "shown"), [(6, "'t5' -> 't0'"), (7, "'t5' -> … -> 't0'")])
+def test_long_cycles_are_cut_off(nodes: int, shown: str) -> None:
+    builder = DagBuilder("circle")
+    tasks = [builder.add_task(builder.add_scope(f"t{number}")) for number in range(nodes)]
+    for before, after in zip(tasks, (*tasks[1:], tasks[0]), strict=True):
+        builder.add_edge(before, after, 4)
+
+    with pytest.raises(VerificationError, match=f"-> {shown} against an acyclic graph"):
+        builder.finish()
+
+
 def test_node_cannot_follow_itself() -> None:
     builder = two_producers(8, 8)
     builder.add_edge(2, 2, 8)

@@ -56,6 +56,8 @@ CONTRADICTIONS = {
     ),
     "g (uint8[1,4,4,4] x, float s, uint8 z, uint8[3,2,3,3] w) => (y) "
     "{ [q] y = QLinearConv<group=2>(x, s, z, w, s, z, s, z) }": "node 'q': 3 filters against a multiple of 2 groups",
+    "g (uint8[1,4,4,4] x, float s, uint8 z, uint8[2,4,3,3] w, uint8[2] t) => (y) "
+    "{ [q] y = QLinearConv(x, s, z, w, s, z, s, t) }": "node 'q': 't' is 2 against one element",
     # normalisations
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=2>(x, s, t) }}": "node 'n': 't' is 3 against 2 groups",
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=3>(x, s, s) }}": (
