@@ -79,5 +79,5 @@ def concerned_tests(file: str) -> tuple[str, ...]:
     path = PurePath(file)
     parents = [str(parent) for parent in path.parents][:-1]
     telling = next((_TELLING[name] for name in (file, *parents) if name in _TELLING), ())
-    stages = [parent for parent in parents if parent != "lowering"] or parents
+    stages = [parent for parent in parents if parent != "lowering"] or parents or [f"test_{path.stem}.py"]
     return tuple(dict.fromkeys(f"{UNIT_TESTS}/{name}" for name in (*telling, *stages)))
