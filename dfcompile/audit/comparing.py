@@ -19,7 +19,7 @@ Bounded: TypeAlias = "MappingSummary | PerfectStreamsSummary | SearchSummary"
 Row = TypeVar("Row")
 Expected = TypeVar("Expected")
 
-FEW_ROUNDINGS = 1e-13  # relative tolerance of floats from a few operations, recomputed in another order
+NEAR_EXACT = 1e-13  # relative tolerance of floats from a few operations, recomputed in another order
 ROUNDING = 1e-9  # relative tolerance of floats from any number of operations, recomputed in another order
 
 
