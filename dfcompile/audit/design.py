@@ -259,7 +259,7 @@ def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_
     turned = replace(solution.options.compatibility, **flipped)
     decided = DecidedDesign(solution.design, solution.decision, turned)
     for number, step in enumerate(correction.steps):
-        inside, at = decided.inside(number), f"{where}: configuration {number}"
+        inside, at = decided.configuration(number), f"{where}: configuration {number}"
         if not inside:
             continue
         if solution.design.machine.pmu is not None:
