@@ -56,8 +56,7 @@ class SearchResult(Struct, frozen=True):
         tries: how many these count as.
         open_combinations: candidates that bounds do not exclude.
         too_large: options with too many tasks to be scheduled, as ``operator:expansions``.
-        gap: 0.1 means that no open candidate can beat the front by more than 10 % in every figure; 0: the front is
-            proved.
+        gap: 0.1: for each open candidate some point of the front is at most 10 % worse in every figure; 0: proved.
         gap_of_schedulable: the same without candidates of too many tasks.
     """
 
