@@ -74,9 +74,7 @@ def _quoted(given: float | str) -> str:
 
 
 def sizes(plain: str) -> Callable[[str, Counts], tuple[int, ...]]:
-    """Return a reader of memory sizes, in bytes: numbers with a unit, ``B``, ``k``, ``kB``, ``KiB``, ``M`` … ``GiB``.
-
-    Units are powers of 1,024, in lower or upper case.
+    """Return a reader of memory sizes in bytes, with units ``B``, ``k``, ``kB``, ``KiB`` … ``GiB`` in any case.
 
     Args:
         plain: the unit of a number without one.

@@ -1,7 +1,4 @@
-"""Splits a graph that holds all layers into the stages of a pipeline, and these into configurations.
-
-Exact: no other split has a faster slowest stage. Shortest paths find the fastest configurations within a stage.
-"""
+"""Splits a graph of all layers into pipeline stages, and these into configurations: no slowest stage is faster."""
 
 import math
 import sys

@@ -52,12 +52,7 @@ def schema_of(op_type: str, opset: int) -> OpSchema:
 
 
 def fits_schema(node: onnx.NodeProto, opset: int) -> bool:
-    """Whether a node of ONNX's own domain has as many inputs and outputs as its operator allows.
-
-    Args:
-        node: any.
-        opset: version of the operators; False if it does not have the operator.
-    """
+    """Whether ONNX's operator set of a version has the operator of a node, with as many inputs and outputs."""
     try:
         schema = onnx.defs.get_schema(node.op_type, opset, "")
     except onnx.defs.SchemaError:
@@ -101,10 +96,6 @@ def _unfused(node: onnx.NodeProto, opset: int) -> Iterator[onnx.NodeProto]:
 
     ``[c] y = FusedConv<activation="Relu">(x, w, b, z)`` becomes
     ``[c] y.conv = Conv(x, w, b) [c.add] y.add = Add(y.conv, z) [c.relu] y = Relu(y.add)``.
-
-    Args:
-        node: any.
-        opset: version of ONNX's own operators.
 
     Raises:
         UnsupportedOpError: the activation is unknown, or has another number of parameters.
