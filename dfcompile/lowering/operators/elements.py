@@ -98,7 +98,7 @@ class Reduce(AnyExtents):
 
     Attributes:
         reduction: how values become one.
-        axes: to be reduced, of the shape that the operands are broadcast to as in numpy; counted from the front.
+        axes: that are reduced, counted from the front, of the shape that operands are broadcast to as in numpy.
         keepdims: the result has extent 1 in the reduced axes; else it does not have these axes.
         expression: Python source of the operands' elements ``a``, ``b`` …, computed before the reduction.
     """
