@@ -133,7 +133,7 @@ def _fitting(operand: Sequence[str], producer: DesignKernel, consumer: DesignKer
 
 
 def statistics_of(kernel: DesignKernel, split: Dim, rows: int, columns: int) -> int:
-    """Return how many sums and maxima chips exchange that share a normalization or softmax, known by its name."""
+    """Return how many sums and maxima chips exchange to share a normalization or softmax (told by the kernel's name)."""
     has_statistics = any(word in kernel.name.lower() for word in ("norm", "softmax")) and not kernel.variant.is_gemm
     tiled_rows = kernel.tiling in (Dim.OUTER, Dim.M)
     if has_statistics and split is (Dim.N if tiled_rows else Dim.M):
@@ -151,8 +151,8 @@ class Groups:
         pipeline: PP, the stages of the pipeline.
         sequence: SP, the groups that share a sequence.
         data: DP, the groups that share a batch.
-        micro_batches: of a batch, in each data parallel group.
-        layers_of_stage: runs of the graph on a chip per micro-batch: its layers, or 1 if the graph holds all layers.
+        micro_batches: how many of a batch each data parallel group runs.
+        layers_of_stage: runs of the graph on a chip per micro-batch: one per layer, or 1 if the graph holds all.
         repetitions: runs of the graph for a batch of one copy.
         runs: of the configurations in a batch, summed over the chips of all copies.
     """

@@ -21,7 +21,7 @@ def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
     _fill_kernels(solved, model, decision)
     _fill_connections(solved, model)
     topology = getattr(solved.system, solution.design.machine.topology)
-    for axis, link in zip("wxyz" if len(links) == 4 else "xyz", links, strict=False):
+    for axis, link in zip("wxyz" if len(links) == 4 else "xyz", links, strict=False):  # as files name dimensions
         setattr(topology, axis, link.chips)
     if solved.execution.WhichOneof("workload_variant") == "llm":
         llm = solved.execution.llm
