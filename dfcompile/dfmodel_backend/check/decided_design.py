@@ -133,7 +133,7 @@ def _fitting(operand: Sequence[str], producer: DesignKernel, consumer: DesignKer
 
 
 def statistics_of(kernel: DesignKernel, split: Dim, rows: int, columns: int) -> int:
-    """Return how many sums and maxima chips exchange to share a normalization or softmax (told by the kernel's name)."""
+    """Return how many sums and maxima chips exchange to share a normalization or softmax, known by its name."""
     has_statistics = any(word in kernel.name.lower() for word in ("norm", "softmax")) and not kernel.variant.is_gemm
     tiled_rows = kernel.tiling in (Dim.OUTER, Dim.M)
     if has_statistics and split is (Dim.N if tiled_rows else Dim.M):
