@@ -119,7 +119,7 @@ class _InParts:
 
         for place, point in enumerate(points):
             limits = point.attained.time_s, _floor_s(point, bound, self.plans.model.compulsory_bytes)
-            FastestParts(extent, partial(_groups_of, extent, most), limits, partial(time_of, place)).found()
+            FastestParts(extent, partial(_groups_of, extent, most), limits, partial(time_of, place)).search()
         return tuple(best)
 
     def _floor_of_all_s(self, study: Study, said: MicroBatches, point: Point, schedule: ScheduleOptions) -> float:

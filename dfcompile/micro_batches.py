@@ -7,22 +7,22 @@ from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 
-_WORTH_IT = 1.1  # times what no lowering falls below; nearer to it, parts are not looked at
-_ENOUGH = 1.05  # times it; nearer to it, no others are
-_TIMES_AS_MANY = 4  # groups, from one number that is looked at to the next
+_WORTH_IT = 1.1  # a model within this factor of the lower bound of all lowerings is not tried in parts
+_ENOUGH = 1.05  # within this factor of it no other parts are tried
+_GROUP_FACTOR = 4  # from one number of groups that is tried to the next
 
 
 class Parts(Struct, frozen=True):
     """The parts that a model runs in.
 
     Attributes:
-        dimension: of which each has some indices.
-        size: how many indices a part has.
-        count: of parts.
-        at_once: groups of processing elements, each of which runs one part after another.
-        pes: of the chip.
-        system: with all of it.
-        proved_bytes: that every run of the whole model moves.
+        dimension: that is divided.
+        size: how many of its indices a part has.
+        count: number of parts.
+        at_once: groups of processing elements side by side; each runs one part after another.
+        pes: of the chip, over all groups.
+        system: with the whole chip.
+        proved_bytes: of DRAM traffic, at least, of the whole model however it runs.
     """
 
     dimension: str
@@ -40,7 +40,7 @@ class Parts(Struct, frozen=True):
 
 
 def sizes_of(extent: int) -> Iterator[int]:
-    """Yield divisors of an extent, the smallest first, each at least twice the one before, without the extent.
+    """Yield divisors of an extent that are smaller than it, ascending, each at least twice the one before.
 
     >>> list(sizes_of(36))
     [1, 2, 4, 9, 18]
@@ -53,39 +53,39 @@ def sizes_of(extent: int) -> Iterator[int]:
 
 
 def groups_of(count: int, pes: int) -> tuple[int, ...]:
-    """Return numbers of groups that so many parts are run on: the fewest with which each runs as few.
+    """Return the numbers of groups to try for so many parts; fewer groups would each have to run more parts.
 
     >>> groups_of(18, 1024)
     (1, 4, 9, 18)
     """
-    found, most = [1], 1
+    numbers, most = [1], 1
     while most < min(count, pes):
-        most = min(most * _TIMES_AS_MANY, count, pes)
+        most = min(most * _GROUP_FACTOR, count, pes)
         rounds = -(-count // most)
-        found.append(-(-count // rounds))
-    return tuple(dict.fromkeys(found))
+        numbers.append(-(-count // rounds))
+    return tuple(dict.fromkeys(numbers))
 
 
-Time = Callable[[int, int, float], float]  # of all parts of a size on so many groups, if it may be less than another
+Time = Callable[[int, int, float], float]  # size, groups, limit -> seconds of all parts; may be inf from the limit on
 
 
 class FastestParts:
     """The search for the size of parts, and the groups, with which all parts take the least time.
 
-    Of small parts and small groups fewer elements wait for one another; in large ones arrays are shared.
+    In small parts and groups fewer processing elements wait for one another; in large ones more of them share an array.
 
     Attributes:
-        best: size and groups; None: the whole is not slower than any.
+        best: size and groups; None: no parts are faster than the whole.
     """
 
     def __init__(self, extent: int, groups: Callable[[int], Sequence[int]], limits: tuple[float, float], time: Time):
-        """Begin.
+        """Prepare the search.
 
         Args:
             extent: of the dimension.
-            groups: numbers of them to look at for a size.
-            limits: time of the whole, and what no lowering falls below.
-            time: see `Time`; infinite for a size that there is not.
+            groups: gives the numbers of groups to try for a size.
+            limits: seconds that the whole takes, and a lower bound over all lowerings.
+            time: see `Time`; infinite for a size that cannot run.
         """
         self._groups = [(size, groups(size)) for size in sizes_of(extent)]
         self._least_s, self._floor_s = limits
@@ -93,23 +93,23 @@ class FastestParts:
         self._known: dict[tuple[int, int], float] = {}
         self.best: tuple[int, int] | None = None
 
-    def found(self) -> tuple[int, int] | None:
-        """Return the best: from the smallest parts in one group on, a step at a time while that is faster."""
+    def search(self) -> tuple[int, int] | None:
+        """Return the best: a descent from the smallest parts in one group, to a faster neighbour while there is one."""
         if self._least_s <= _WORTH_IT * self._floor_s:
             return None
         for start in range(len(self._groups)):
-            at, now_s = (start, 0), self._of((start, 0))
+            place, place_s = (start, 0), self._time_at((start, 0))
             while True:
-                nearest = min(self._neighbours(*at), key=self._of, default=at)
-                if self._of(nearest) >= now_s:
+                fastest = min(self._neighbours(*place), key=self._time_at, default=place)
+                if self._time_at(fastest) >= place_s:
                     break
-                at, now_s = nearest, self._of(nearest)
+                place, place_s = fastest, self._time_at(fastest)
             if self.best is not None:
                 break
         return self.best
 
-    def _of(self, place: tuple[int, int]) -> float:
-        """Return the time at a place, infinite where it is not looked at: the best is hardly to be beaten."""
+    def _time_at(self, place: tuple[int, int]) -> float:
+        """Return the time of a size and groups, by position; infinite if it is not tried as the best is good enough."""
         if place not in self._known and self._least_s > _ENOUGH * self._floor_s:
             size, groups = self._groups[place[0]]
             chosen = size, groups[place[1]]

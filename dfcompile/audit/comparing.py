@@ -1,4 +1,4 @@
-"""How a figure of the report is held against its value computed anew, or against a bound that stands beside it."""
+"""Comparisons of the audit: a reported figure with its recomputed value, or with a reported bound."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.report.figure import derived_figures
 from dfcompile.report.mapping_figures import MappingSummary, PerfectStreamsSummary
 
-if TYPE_CHECKING:  # a model's run needs nothing of designs
+if TYPE_CHECKING:  # reports of models are audited without importing the records of designs
     from dfcompile.report.design.figures import SearchSummary
 
 Number: TypeAlias = bool | int | float | Fraction | None
@@ -17,120 +17,120 @@ Text: TypeAlias = str | tuple[str, ...] | tuple[int, ...]
 Bounded: TypeAlias = "MappingSummary | PerfectStreamsSummary | SearchSummary"
 
 Row = TypeVar("Row")
-Other = TypeVar("Other")
+Expected = TypeVar("Expected")
 
-MULTIPLIED = 1e-13  # of floats that few operations give, in another order, as a part of the larger one
-ROUNDING = 1e-9  # of floats that two orders of operations give, as a part of the larger one
+NEAR_EXACT = 1e-13  # relative tolerance of floats from a few operations, recomputed in another order
+ROUNDING = 1e-9  # relative tolerance of floats from any number of operations, recomputed in another order
 
 
-def expect(where: str, found: Number, expected: Number, tolerance: float = 0.0) -> None:
-    """Refuse a figure that is not what it is computed anew to be.
+def expect(where: str, reported: Number, expected: Number, tolerance: float = 0.0) -> None:
+    """Check that a reported figure equals its recomputed value.
 
     Args:
         where: path of the figure in the report, such as ``results[0].schedule.io_bytes``.
-        found: in the report.
-        expected: computed anew.
-        tolerance: of numbers, as a part of the larger one; 0: they are equal.
+        reported: value in the report.
+        expected: recomputed value.
+        tolerance: relative; 0 for exact equality.
 
     Raises:
-        VerificationError: they differ, or one of them is ``None``, a truth value or not a number and the other is not.
+        VerificationError: they differ in value or kind (number, truth value, ``None``), or one is NaN.
     """
-    if not _agree(found, expected, tolerance):
-        raise VerificationError(f"{where}: found {found} against {expected} recomputed")
+    if not _agree(reported, expected, tolerance):
+        raise VerificationError(f"{where}: found {reported} against {expected} recomputed")
 
 
 def audit_derived(where: str, report: object) -> None:
-    """Refuse a figure that is not what the other figures of its record make.
+    """Check every figure that is defined by other figures of its record, such as a ratio of two of them.
 
     Raises:
         VerificationError: naming the figure.
     """
-    for path, found, expected in derived_figures(report, where):
-        expect(path, found, expected)  # type: ignore[arg-type]  # a figure is a number, or None
+    for path, reported, expected in derived_figures(report, where):
+        expect(path, reported, expected)  # type: ignore[arg-type]  # a figure is a number, or None
 
 
 def expect_figures(where: str, part: object, tolerance: float = 0.0, /, **expected: Number | Text) -> None:
-    """Refuse the first figure of a part of the report that is not what it is computed anew to be.
+    """Check several figures of one record of the report: numbers as `expect` does, texts for equality.
 
     Args:
-        where: path of the part in the report.
-        part: of the report, with an attribute of each name.
-        tolerance: of numbers, as a part of the larger one; 0: they are equal.
-        expected: computed anew, by name.
+        where: path of the record in the report.
+        part: the record, with an attribute for each expected figure.
+        tolerance: of numbers, relative; 0 for exact equality.
+        expected: recomputed values, by attribute.
 
     Raises:
-        VerificationError: as `expect`, or a text is another one.
+        VerificationError: naming the first figure that differs.
     """
     for name, value in expected.items():
         if isinstance(value, str | tuple):
-            found = getattr(part, name)
-            if found != value:
-                raise VerificationError(f"{where}.{name}: found {found!r} against {value!r} found anew")
+            reported = getattr(part, name)
+            if reported != value:
+                raise VerificationError(f"{where}.{name}: found {reported!r} against {value!r} recomputed")
         else:
             expect(f"{where}.{name}", getattr(part, name), value, tolerance)
 
 
-def expect_rows(where: str, found: Sequence[Row], expected: Sequence[Other]) -> Iterator[tuple[str, Row, Other]]:
-    """Yield the path of each row of a list, the row, and what it is of; refuse another number of rows.
+def expect_rows(where: str, rows: Sequence[Row], expected: Sequence[Expected]) -> Iterator[tuple[str, Row, Expected]]:
+    """Check the number of rows of a list; then yield, for each, its path, the row and its recomputed counterpart.
 
     Args:
         where: path of the list in the report.
-        found: in the report.
-        expected: computed anew, in the same order.
+        rows: the list in the report.
+        expected: recomputed, in the same order.
 
     Raises:
-        VerificationError: there are more, or fewer.
+        VerificationError: there are more rows than expected, or fewer.
     """
-    expect(f"{where}: their number", len(found), len(expected))
-    for number, (row, other) in enumerate(zip(found, expected, strict=True)):
-        yield f"{where}[{number}]", row, other
+    expect(f"{where}: their number", len(rows), len(expected))
+    for number, (row, recomputed) in enumerate(zip(rows, expected, strict=True)):
+        yield f"{where}[{number}]", row, recomputed
 
 
 def expect_at_least(
-    where: str, found: float | Fraction, bound: float | Fraction, what: str, slack: float = 0.0
+    where: str, reported: float | Fraction, bound: float | Fraction, bound_name: str, slack: float = 0.0
 ) -> None:
-    """Refuse a figure below a bound on it.
+    """Check that a reported figure is not below its lower bound.
 
     Args:
         where: path of the figure in the report.
-        found: in the report.
-        bound: that it cannot fall below.
-        what: the bound is, such as ``lower_bound_cycles``.
-        slack: of floats, as a part of the bound.
+        reported: value in the report.
+        bound: the lower bound.
+        bound_name: how errors call the bound, such as ``lower_bound_cycles``.
+        slack: for rounding of floats, relative to the bound.
 
     Raises:
-        VerificationError: it is below, or not a number.
+        VerificationError: it is below, or NaN.
     """
-    least = float(bound) * (1 - slack) if slack else bound  # without slack numbers of any size are exact
-    if not found >= least:
-        raise VerificationError(f"{where}: found {found} against at least {bound}, {what}")
+    least = float(bound) * (1 - slack) if slack else bound  # without slack: exact for integers of any size
+    if not reported >= least:
+        raise VerificationError(f"{where}: found {reported} against at least {bound}, {bound_name}")
 
 
-def expect_near(where: str, found: float, expected: float, slack: float) -> None:
-    """Refuse a difference of floats that is not what it is computed anew to be.
+def expect_near(where: str, reported: float, expected: float, slack: float) -> None:
+    """Check that a reported difference of floats equals its recomputed value, with an absolute tolerance.
 
     Args:
         where: path of the figure in the report.
-        found: in the report.
-        expected: computed anew.
-        slack: that rounding may make, in the figure's own unit: a part of what was subtracted.
+        reported: value in the report.
+        expected: recomputed value.
+        slack: absolute tolerance, in the figure's unit: the rounding of what was subtracted.
 
     Raises:
-        VerificationError: it is farther away, or not a number.
+        VerificationError: it is farther away, or NaN.
     """
-    if isinstance(found, bool) or not abs(found - expected) <= slack:
-        raise VerificationError(f"{where}: found {found} against {expected} recomputed")
+    if isinstance(reported, bool) or not abs(reported - expected) <= slack:
+        raise VerificationError(f"{where}: found {reported} against {expected} recomputed")
 
 
 def expect_bound(where: str, summary: Bounded, time_s: float, bound_s: float, *, is_optimal: bool) -> None:
-    """Refuse a bound on a time that is not what it is computed anew to be, or a gap; or a time below the bound.
+    """Check the bound of a time and the gap to it, and that the time is not below the bound.
 
     Args:
-        where: path of the part in the report.
-        summary: the part.
-        time_s: computed anew.
-        bound_s: the same.
-        is_optimal: whether the bound is attained, or nothing else is faster.
+        where: path of the record in the report.
+        summary: the record, with the bound, the gap and the flag ``optimal``.
+        time_s: recomputed time.
+        bound_s: recomputed bound.
+        is_optimal: whether it is proved that nothing is faster.
 
     Raises:
         VerificationError: naming the figure.
@@ -140,11 +140,11 @@ def expect_bound(where: str, summary: Bounded, time_s: float, bound_s: float, *,
     expect_at_least(f"{where}: the time", time_s, summary.bound_time_s, "bound_time_s", ROUNDING)
 
 
-def _agree(found: Number, expected: Number, tolerance: float) -> bool:
-    if found is None or expected is None:
-        return found is expected
-    if isinstance(found, bool) != isinstance(expected, bool):
+def _agree(reported: Number, expected: Number, tolerance: float) -> bool:
+    if reported is None or expected is None:
+        return reported is expected
+    if isinstance(reported, bool) != isinstance(expected, bool):
         return False
-    if found == expected:
+    if reported == expected:
         return True
-    return tolerance > 0 and math.isclose(found, expected, rel_tol=tolerance)
+    return tolerance > 0 and math.isclose(reported, expected, rel_tol=tolerance)

@@ -7,7 +7,7 @@ from itertools import product
 from msgspec.structs import asdict
 
 from dfcompile.audit import comparing
-from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect_figures, expect_rows
+from dfcompile.audit.comparing import NEAR_EXACT, ROUNDING, expect_figures, expect_rows
 from dfcompile.audit.design_account import DesignAccount
 from dfcompile.audit.mapping.times import audit_bound_by, audit_time
 from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
@@ -66,18 +66,18 @@ def _audit_figures(summary: reported.DesignSummary, account: DesignAccount) -> N
     expect_figures(where, summary, ROUNDING, time_s=time_s, step_s=account.step_ns / PER_S)
     expect_figures(where, summary, ROUNDING, latency_s=account.latency_ns / PER_S, energy_j=power * time_s)
     expect_figures(where, summary, ROUNDING, utilization=account.flop / peak if peak else 0.0)
-    expect_figures(where, summary, MULTIPLIED, cost_usd=account.price_usd, power_w=power, chip_flop_per_s=rate)
-    expect_figures(where, summary, MULTIPLIED, dram_bytes_per_s=machine.dram_gb_per_s * PER_GIGA)
-    expect_figures(where, summary, MULTIPLIED, dram_traffic_bytes=account.dram_traffic_bytes)
-    expect_figures(where, summary, MULTIPLIED, network_traffic_bytes=account.network_traffic_bytes)
-    expect_figures(where, summary, MULTIPLIED, sharding_bytes=account.decided.sharding_bytes)
+    expect_figures(where, summary, NEAR_EXACT, cost_usd=account.price_usd, power_w=power, chip_flop_per_s=rate)
+    expect_figures(where, summary, NEAR_EXACT, dram_bytes_per_s=machine.dram_gb_per_s * PER_GIGA)
+    expect_figures(where, summary, NEAR_EXACT, dram_traffic_bytes=account.dram_traffic_bytes)
+    expect_figures(where, summary, NEAR_EXACT, network_traffic_bytes=account.network_traffic_bytes)
+    expect_figures(where, summary, NEAR_EXACT, sharding_bytes=account.decided.sharding_bytes)
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
-    expect_figures(where, summary, MULTIPLIED, dram_bytes=account.memory.total)
+    expect_figures(where, summary, NEAR_EXACT, dram_bytes=account.memory.total)
     if machine.dram_bytes:
         comparing.expect_at_least(
             f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING
         )
-    expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, MULTIPLIED, **asdict(account.memory))
+    expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, NEAR_EXACT, **asdict(account.memory))
 
 
 def _audit_search(report: reported.DesignReport, solution: DesignSolution, account: DesignAccount) -> None:
@@ -95,7 +95,7 @@ def _audit_configurations(report: reported.DesignReport, solution: DesignSolutio
         kernels = tuple(kernel.name for kernel in step.kernels)
         weight_tiles = solution.figures.steps[number].weight_tiles
         expect_figures(at, summary, configuration=number, stage=step.stage, kernels=kernels, weight_tiles=weight_tiles)
-        expect_figures(at, summary, MULTIPLIED, sram_bytes=step.sram_bytes)
+        expect_figures(at, summary, NEAR_EXACT, sram_bytes=step.sram_bytes)
         audit_time(at, summary, (step.compute_ns, step.memory_ns, step.network_ns), step.time_ns)
 
 
@@ -106,7 +106,7 @@ def _audit_kernels(summaries: Sequence[reported.KernelSummary], account: DesignA
         step, flop = account.steps[number], (2 * k if kernel.systolic else 1) * rows * columns
         expect_figures(at, summary, name=kernel.name, sharding=decided.split(kernel).value, configuration=number)
         expect_figures(at, summary, rows=rows, k=k, n=columns, flop=float(step.runs * step.tiles * flop))
-        expect_figures(at, summary, MULTIPLIED, dram_bytes=step.runs * step.traffic[kernel.id])
+        expect_figures(at, summary, NEAR_EXACT, dram_bytes=step.runs * step.traffic[kernel.id])
         expect_figures(at, summary, ROUNDING, time_s=step.time_ns / PER_S)
         audit_bound_by(f"{at}.bound_by", summary.bound_by, (step.compute_ns, step.memory_ns, step.network_ns))
 
@@ -238,7 +238,7 @@ def _audit_corrections(
             continue
         if switch not in turned:
             turned[switch] = _turned(at, solution, correction, is_right=is_right)
-        expect_figures(at, summary, MULTIPLIED, value=own[summary.figure], other_value=turned[switch][summary.figure])
+        expect_figures(at, summary, NEAR_EXACT, value=own[summary.figure], other_value=turned[switch][summary.figure])
 
 
 def _named(account: DesignAccount) -> Mapping[str, float]:
@@ -259,7 +259,7 @@ def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_
     turned = replace(solution.options.compatibility, **flipped)
     decided = DecidedDesign(solution.design, solution.decision, turned)
     for number, step in enumerate(correction.steps):
-        inside, at = decided.inside(number), f"{where}: configuration {number}"
+        inside, at = decided.configuration(number), f"{where}: configuration {number}"
         if not inside:
             continue
         if solution.design.machine.pmu is not None:

@@ -17,7 +17,7 @@ from dfcompile.choosing.candidate import PIECES_PER_ELEMENT
 from dfcompile.errors import UserError
 from dfcompile.exploration.asked import Asked, Objective
 from dfcompile.exploration.job import Job, Outcome
-from dfcompile.exploration.search import Candidate, Found, Point, Search
+from dfcompile.exploration.search import Candidate, Point, Search, SearchResult
 from dfcompile.exploration.space import Bounds, OfferedGroup, Space, choices_of, estimated_cycles, space_of
 from dfcompile.exploration.workers import Workers
 from dfcompile.frontend import Program
@@ -125,7 +125,7 @@ class Explored(Struct, frozen=True, eq=False, kw_only=True):
 
     model: str
     groups: tuple[OfferedGroup, ...]
-    found: Found
+    found: SearchResult
     complex_types: tuple[str, ...]
     finer: tuple[Finer, ...]
     asked: Asked

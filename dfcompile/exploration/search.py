@@ -1,4 +1,4 @@
-"""The search for a Pareto set: parts of the space by what they may be at best, until none is left or tries are up."""
+"""Branch and bound for a Pareto set: takes the most promising part of the space until none is left or tries are up."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -12,9 +12,9 @@ from dfcompile.exploration.job import Outcome
 from dfcompile.exploration.space import Bounds, Space
 from dfcompile.records import replace
 
-_BATCH = 8  # schedules that are made before anything is concluded, on however many processors
-_WORTH = 0.001  # of a figure for a try: what wins less by estimates comes last
-_PARTS_PER_TRY = 60  # that are looked at
+_BATCH = 8  # schedules before the front is updated, whatever the number of processors: results do not depend on it
+_LEAST_GAIN = 0.001  # gap per try: candidates whose estimates promise less are scheduled last
+_PARTS_PER_TRY = 60  # of the space, that are examined at most
 
 Picks = tuple[int | None, ...]
 
@@ -24,8 +24,8 @@ class Candidate(Struct, frozen=True, order=True):
 
     Attributes:
         pes: number of processing elements.
-        granularity: number of it.
-        picks: option of each group; of some of the space, of the first groups.
+        granularity: its position among those asked for.
+        picks: the option of each group; of a part of the space, of the first groups alone.
     """
 
     pes: int
@@ -34,7 +34,7 @@ class Candidate(Struct, frozen=True, order=True):
 
 
 class Point(Struct, frozen=True):
-    """A candidate with an amount of memory, and what it takes."""
+    """A candidate scheduled with an amount of memory, and its figures."""
 
     candidate: Candidate
     outcome: Outcome
@@ -47,18 +47,17 @@ class Point(Struct, frozen=True):
         return cls(candidate, outcome, figures_of(asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes))
 
 
-class Found(Struct, frozen=True):
-    """What a search gives.
+class SearchResult(Struct, frozen=True):
+    """The Pareto set, and how much better an exhaustive search could be.
 
     Attributes:
         front: the Pareto set of what was scheduled, by processing elements, memory and figures.
-        schedules: that were made.
-        tries: that they count as.
-        open_combinations: lowerings on a number of processing elements that bounds do not exclude.
-        too_large: of the space, what has an option of too many tasks to be scheduled.
-        gap: nothing that is open is in every figure by more than that part better than a point of the front; 0: the
-            front is proved.
-        gap_of_schedulable: the same of what has not too many tasks.
+        schedules: how many were made.
+        tries: how many these count as.
+        open_combinations: candidates that bounds do not exclude.
+        too_large: options with too many tasks to be scheduled, as ``operator:expansions``.
+        gap: 0.1: for each open candidate some point of the front is at most 10 % worse in every figure; 0: proved.
+        gap_of_schedulable: the same without candidates of too many tasks.
     """
 
     front: tuple[Point, ...]
@@ -71,11 +70,11 @@ class Found(Struct, frozen=True):
 
 
 class _Part(Struct, frozen=True, order=True):
-    """Some of the space: what is fixed, and what it may be at best; those that may win most come first."""
+    """All candidates with the same first picks; the part that may improve the front most sorts first."""
 
-    is_doubtful: bool  # an estimate says that it wins little
+    is_doubtful: bool  # an estimate promises little
     minus_gap: float
-    some: Candidate
+    prefix: Candidate  # with the picks that are fixed
     bounds: tuple[Figures, ...]  # for each amount of memory
 
 
@@ -86,16 +85,16 @@ Notify = Callable[[int, float], None]
 class Search:
     """The Pareto set of a space by branch and bound: `run` finds it.
 
-    A part of the space is left out where a point of the front is no worse in any figure than bounds say of it. What is
-    whole is scheduled; what wins little for its tries by estimates comes last. Half of the schedules are of points of
-    the front with one choice changed, those that win most. No result depends on time, or on where jobs run.
+    A part is dropped if a point of the front is as good as the part's bounds in every figure, else divided by its next
+    pick; a part with all picks is scheduled, last if estimates promise little per try. Half of each batch are points of
+    the front with one pick changed, the most promising ones. No result depends on time, or on where jobs run.
 
     Args:
-        asked: of the user.
+        asked: by the user.
         space: of expansions.
-        bounds: of what parts of it take.
-        evaluate: gives the outcomes of candidates, in their order.
-        notify: is told tries and the gap, after every batch.
+        bounds: lower bounds of the figures of parts.
+        evaluate: schedules candidates and yields their outcomes, in order.
+        notify: receives the number of tries and the gap, after every batch.
     """
 
     def __init__(self, asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> None:
@@ -110,8 +109,8 @@ class Search:
         self._tries = 0
         self._parts = asked.tries * _PARTS_PER_TRY
 
-    def run(self) -> Found:
-        """Return the front, and how far what was left out may be better."""
+    def run(self) -> SearchResult:
+        """Search until the tries are used up or the front is proved."""
         self._begin()
         while self._open and self._tries < self._asked.tries and self._parts > 0:
             batch = self._next_batch()
@@ -120,13 +119,12 @@ class Search:
                 self._notify(self._tries, self._gap())
         left = [part for part in (*self._open, *self._left) if self._gap_of(part.bounds) > 0]
         sizes = [len(group.options) for group in self._space.groups]
-        ways = (prod(sizes[len(part.some.picks) :]) for part in left)
-        by_machine = sorted(self._points, key=lambda one: (one.candidate.pes, one.outcome.memory_bytes, one.figures))
-        return Found(
+        by_machine = sorted(self._points, key=lambda at: (at.candidate.pes, at.outcome.memory_bytes, at.figures))
+        return SearchResult(
             front=tuple(by_machine),
             schedules=len(self._seen),
             tries=self._tries,
-            open_combinations=sum(ways),
+            open_combinations=sum(prod(sizes[len(part.prefix.picks) :]) for part in left),
             too_large=tuple(
                 f"{group.origins[0]}:{' '.join(name for _, name in option)}"
                 for group in self._space.groups
@@ -138,7 +136,7 @@ class Search:
         )
 
     def _begin(self) -> None:
-        """Schedule the defaults, and each expansion wherever it can be; begin with all of the space."""
+        """Schedule the default lowering and those that use one expansion wherever possible; then open all the space."""
         asked = self._asked
         first = [
             Candidate(pes, granularity, picks)
@@ -148,9 +146,9 @@ class Search:
             for pes in asked.pes
         ]
         first = list(dict.fromkeys(first))
-        for at in range(0, len(first), _BATCH):
+        for start in range(0, len(first), _BATCH):
             if self._tries < asked.tries or not self._points:
-                self._schedule(first[at : at + _BATCH])
+                self._schedule(first[start : start + _BATCH])
                 self._notify(self._tries, self._gap())
         for pes in asked.pes:
             for granularity in range(len(asked.granularities)):
@@ -161,22 +159,22 @@ class Search:
         cost = sum(map(self._cost, batch))
         while self._open and len(batch) < _BATCH and self._parts > 0 and self._tries + cost < self._asked.tries:
             part = heappop(self._open)
-            now = self._gap_of(part.bounds)
-            if now <= 0:
-                continue  # something in the front is no worse
-            if -now != part.minus_gap:
-                heappush(self._open, replace(part, minus_gap=-now))
+            gap = self._gap_of(part.bounds)
+            if gap <= 0:
+                continue  # a point of the front is as good as the bounds
+            if -gap != part.minus_gap:  # the front has improved since: it may not be first any more
+                heappush(self._open, replace(part, minus_gap=-gap))
                 continue
             self._parts -= 1
-            candidate = part.some
+            candidate = part.prefix
             if len(candidate.picks) < len(self._space.groups):
                 for pick in range(len(self._space.groups[len(candidate.picks)].options)):
                     self._push(replace(candidate, picks=(*candidate.picks, pick)))
                 continue
             if candidate in self._seen or candidate in batch:
                 continue
-            least = _WORTH * self._cost(candidate)
-            if not part.is_doubtful and self._gap_of(self._estimated(candidate)) <= least:
+            least_gain = _LEAST_GAIN * self._cost(candidate)
+            if not part.is_doubtful and self._gap_of(self._estimated(candidate)) <= least_gain:
                 heappush(self._open, replace(part, is_doubtful=True))
                 continue
             cost += self._cost(candidate)
@@ -184,15 +182,15 @@ class Search:
         return batch
 
     def _neighbours(self) -> list[Candidate]:
-        """Return what estimates say of the front with one group changed: what most of is won with for its tries."""
-        won: dict[Candidate, float] = {}
+        """Return points of the front with one pick changed, those with the largest estimated gain per try."""
+        gains: dict[Candidate, float] = {}
         for base in dict.fromkeys(point.candidate for point in self._points):
-            for at, group in enumerate(self._space.groups):
+            for number, group in enumerate(self._space.groups):
                 for pick in range(len(group.options)):
-                    near = replace(base, picks=(*base.picks[:at], pick, *base.picks[at + 1 :]))
-                    if near not in self._seen and near not in won and not self._is_too_large(near.picks):
-                        won[near] = self._gap_of(self._estimated(near)) / self._cost(near)
-        best = sorted((near for near, gap in won.items() if gap > _WORTH), key=lambda near: -won[near])
+                    near = replace(base, picks=(*base.picks[:number], pick, *base.picks[number + 1 :]))
+                    if near not in self._seen and near not in gains and not self._is_too_large(near.picks):
+                        gains[near] = self._gap_of(self._estimated(near)) / self._cost(near)
+        best = sorted((near for near, gain in gains.items() if gain > _LEAST_GAIN), key=lambda near: -gains[near])
         room, taken = self._asked.tries - self._tries, []
         for near in best[: _BATCH // 2]:
             room -= self._cost(near)
@@ -200,16 +198,17 @@ class Search:
                 taken.append(near)
         return taken
 
-    def _push(self, some: Candidate) -> None:
-        if some in self._seen:
+    def _push(self, prefix: Candidate) -> None:
+        """Open a part of the space, unless its bounds say that it cannot improve the front."""
+        if prefix in self._seen:
             return
-        padded: Picks = (*some.picks, *(None for _ in self._space.groups[len(some.picks) :]))
-        bounds = self._bounds.of(padded, some.granularity, some.pes)
-        size = self._gap_of(bounds)
-        if size <= 0:
+        padded: Picks = (*prefix.picks, *(None for _ in self._space.groups[len(prefix.picks) :]))
+        bounds = self._bounds.of(padded, prefix.granularity, prefix.pes)
+        gap = self._gap_of(bounds)
+        if gap <= 0:
             return
-        part = _Part(False, -size, some, bounds)  # noqa: FBT003
-        if self._is_too_large(some.picks):
+        part = _Part(False, -gap, prefix, bounds)  # noqa: FBT003
+        if self._is_too_large(prefix.picks):
             self._left.append(part)
         else:
             heappush(self._open, part)
@@ -221,7 +220,7 @@ class Search:
             self._seen.add(candidate)
             self._tries += self._cost(candidate)
             self._points += [Point.of(self._asked, candidate, outcome) for outcome in outcomes]
-        self._points = [self._points[at] for at in pareto_set([point.figures for point in self._points])]
+        self._points = [self._points[number] for number in pareto_set([point.figures for point in self._points])]
         self._front = [point.figures for point in self._points]
         heapify(self._open)
 
@@ -240,5 +239,5 @@ class Search:
         return largest_gap(self._front, bounds)
 
     def _gap(self) -> float:
-        """Return the gap of all that is open; the front may have come nearer to some of it since."""
+        """Return the gap of all open parts, as it was when each was pushed: an upper bound of what it is."""
         return max((-part.minus_gap for part in (*self._open, *self._left)), default=0.0)

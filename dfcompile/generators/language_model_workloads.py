@@ -285,5 +285,5 @@ def _weight_gradients(layer: Layer, seq: int) -> tuple[schema.Kernel, ...]:
         m, n = sides.get(name, (hidden, hidden))
         product = design.gemm(f"{name}_bwd_weight_update", 1, m, seq, n, word, is_swapped=True)
         product.gemm_input1_input2.tiling = schema.K_TILING
-        products.append(design.exchanging(product, schema.ALL_REDUCE_PERIODIC, m * n * word))
+        products.append(design.set_exchange(product, schema.ALL_REDUCE_PERIODIC, m * n * word))
     return tuple(products)

@@ -52,14 +52,14 @@ def dlrm_training(
         kernel.fwd_bwd, kernel.gemm_input1_weight.tiling = direction, schema.NO_TILING
         if number == bottom_num_mlp:
             design.require_sizes(kernel.name, embeddings)
-            design.exchanging(kernel, schema.ALL_TO_ALL, design.share(embeddings, num_chip))
+            design.set_exchange(kernel, schema.ALL_TO_ALL, design.share(embeddings, num_chip))
             kernel.gemm_input1_weight.memory_size = embeddings
         return kernel
 
     def update(number: int) -> schema.Kernel:
         kernel = design.gemm(f"MLP_{number}_bwd_weight_update", 1, mlp_dim, micro_batch_size, mlp_dim, word)
         kernel.fwd_bwd, kernel.gemm_input1_input2.tiling = schema.BWD, schema.NO_TILING
-        return design.exchanging(kernel, schema.ALL_REDUCE_PERIODIC, mlp_dim * mlp_dim * word)
+        return design.set_exchange(kernel, schema.ALL_REDUCE_PERIODIC, mlp_dim * mlp_dim * word)
 
     kernels = (
         *(product(number, "", schema.FWD) for number in range(1, layers + 1)),
@@ -109,7 +109,7 @@ def hpl(*, n: int, b: int, word: int, iterations: int | None = None) -> schema.D
 
 def _iteration(step: int, side: int, b: int, word: int) -> schema.Kernel:
     column = side * b * word
-    kernel = design.exchanging(design.gemm(f"Iteration_{step + 1}", 1, side, side, b, word), schema.BROADCAST, column)
+    kernel = design.set_exchange(design.gemm(f"Iteration_{step + 1}", 1, side, side, b, word), schema.BROADCAST, column)
     kernel.config, kernel.fwd_bwd = design.ANY_CONFIGURATION, schema.FWD_BWD_UNSET
     product = kernel.gemm_input1_input2
     product.input_tensor_1_size, product.input_tensor_2_size, product.tiling = column, 0, schema.NO_TILING
@@ -137,7 +137,7 @@ def fft(*, length: int, word: int, radix: int = 2) -> schema.Dataflow_Graph:
         raise UserError(f"fft: found radix {radix} against 2 to {most} (length {length} has sides of {side})")
     products = butterfly_products(side, radix)
     first, second = (_transform(name, side, products, word) for name in ("Step_1", "Step_2"))
-    return design.graph_of([first, design.exchanging(second, schema.ALL_TO_ALL, side * side * word)], [(1, 2)])
+    return design.graph_of([first, design.set_exchange(second, schema.ALL_TO_ALL, side * side * word)], [(1, 2)])
 
 
 def butterfly_products(side: int, radix: int) -> int:

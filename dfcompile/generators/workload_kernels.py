@@ -1,4 +1,4 @@
-"""Kernels and graphs of generated workloads as design files have them [ko24], and checks of what is asked for."""
+"""Builds the kernels and graphs of generated workloads as in design files [ko24]; checks the sizes asked for."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from dfcompile.dfmodel_backend.design_file.message import text_of, variant_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 
-FREE = -1  # the configuration of a kernel is to be found
-ANY_CONFIGURATION = 0  # kernels run one by one in order, whatever stands there
-LARGEST_SIZE = (2 - 2**-23) * 2.0**127  # of 32-bit floating-point numbers
+FREE = -1  # the solver chooses the configuration of the kernel
+ANY_CONFIGURATION = 0  # of workloads whose kernels run one by one in order, whatever this number is
+LARGEST_SIZE = (2 - 2**-23) * 2.0**127  # design files hold sizes as 32-bit floating-point numbers
 
 
 def elementwise(name: str, outer: int, m: int, n: int, word: int) -> schema.Kernel:
@@ -45,11 +45,11 @@ def kernel_of(
     """Return a kernel of the forward pass, to be cut into tiles along n.
 
     Args:
-        name: of it.
-        variant: of its operands.
+        name: of the kernel.
+        variant: which operands it has.
         extents: outer, m and n.
-        output_bytes: of its result.
-        fields: sizes of operands in bytes, and K, as design files call them.
+        output_bytes: size of its result.
+        fields: sizes of operands in bytes, and K, by their names in design files.
 
     Raises:
         UserError: a size cannot be written to a file.
@@ -69,14 +69,14 @@ def require_sizes(name: str, *sizes: int) -> None:
     """Check that sizes of a kernel in bytes can be written to a design file.
 
     Raises:
-        UserError: one is no 32-bit floating-point number.
+        UserError: one exceeds the 32-bit floating-point numbers.
     """
     if max(sizes) > LARGEST_SIZE:
         raise UserError(f"kernel {name!r}: found {max(sizes)} bytes against at most {LARGEST_SIZE:.4g} in a file")
 
 
-def exchanging(kernel: schema.Kernel, collective: schema.CommunicationType, size_bytes: float) -> schema.Kernel:
-    """Return a kernel, which exchanges so many bytes with other chips from now on."""
+def set_exchange(kernel: schema.Kernel, collective: schema.CommunicationType, size_bytes: float) -> schema.Kernel:
+    """Set, in place, how many bytes a kernel exchanges with other chips, and return the kernel."""
     variant = variant_of(kernel)
     variant.communication_type, variant.communication_size = collective, size_bytes
     return kernel
@@ -85,11 +85,11 @@ def exchanging(kernel: schema.Kernel, collective: schema.CommunicationType, size
 def graph_of(
     kernels: Sequence[schema.Kernel], edges: Sequence[tuple[int, int]], first_id: int = 1
 ) -> schema.Dataflow_Graph:
-    """Return kernels, numbered from 1 by position, with connections along edges whose ids ascend."""
+    """Return a graph of kernels, which get the ids 1, 2, …, and of edges, which get ids from ``first_id`` on."""
     for number, kernel in enumerate(kernels, start=1):
         kernel.id = number
     numbered = enumerate(edges, start=first_id)
-    connections = [schema.Connection(startIdx=one, endIdx=other, id=number) for number, (one, other) in numbered]
+    connections = [schema.Connection(startIdx=start, endIdx=end, id=number) for number, (start, end) in numbered]
     return schema.Dataflow_Graph(kernels=kernels, connections=connections)
 
 
@@ -98,7 +98,7 @@ def design_text(graph: schema.Dataflow_Graph) -> str:
     return text_of(schema.DSE(dataflow_graph=graph))
 
 
-LARGEST = 2**62  # dimensions are 64-bit numbers in design files
+LARGEST_EXTENT = 2**62  # design files hold dimensions as 64-bit integers
 LARGEST_GRAPH = 10**6  # kernels
 
 
@@ -111,8 +111,8 @@ def check_positive(workload: str, **arguments: int) -> None:
     for name, value in arguments.items():
         if value < 1:
             raise UserError(f"{workload}: found {name} {value} against at least 1")
-        if value > LARGEST:
-            raise UserError(f"{workload}: found {name} {value} against at most {LARGEST}")
+        if value > LARGEST_EXTENT:
+            raise UserError(f"{workload}: found {name} {value} against at most {LARGEST_EXTENT}")
 
 
 def check_kernels(workload: str, kernels: int) -> None:
@@ -126,5 +126,5 @@ def check_kernels(workload: str, kernels: int) -> None:
 
 
 def share(total: int, parts: int) -> float:
-    """Return one of equal parts: an integer where there is one."""
+    """Return one of equal parts: an integer if the total is divisible."""
     return total // parts if total % parts == 0 else total / parts

@@ -1,6 +1,6 @@
-"""Numbers that a user gives for an option, as values of Python or as the texts of the command line.
+"""Readers of numbers that a user gives for an option, as Python values or as texts on the command line.
 
-A reader takes how the option is called, for its errors, and what is given. Nothing heavy is imported.
+A reader takes the name of the option, for error messages, and the value given. Nothing heavy is imported.
 """
 
 import re
@@ -13,9 +13,9 @@ from dfcompile.options.words import LARGEST_COUNT
 
 Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
 
-MOST_DIGITS = 20  # of an integer of 64 bits
+MOST_DIGITS = 20  # as many as 64-bit integers have
 LARGEST_SIZE = 2**63 - 1  # bytes
-# Powers of 1,024, in small letters; k, kB and KiB are one.
+# Power of 1,024 of each unit; k, kB and KiB are the same.
 UNITS = {"B": 0} | {
     name: power for power, letter in enumerate("kMG", 1) for name in (letter, f"{letter}B", f"{letter}iB")
 }
@@ -26,45 +26,45 @@ def counts(where: str, given: Counts) -> tuple[int, ...]:
     """Read numbers such as ``16,128``.
 
     Raises:
-        UserError: not positive integers, or one of them twice.
+        UserError: a part is no positive integer, or is given twice.
 
     >>> counts("--pes", "16,128"), counts("--pes", 16), counts("--pes", ("4", "8,16"))
     ((16, 128), (16,), (4, 8, 16))
     """
-    found = tuple(count(where, part) for part in parts(given))
-    reject_duplicates(where, found)
-    return found
+    numbers = tuple(count(where, part) for part in parts(given))
+    reject_duplicates(where, numbers)
+    return numbers
 
 
 def within(least: int, most: int, wanted: str = "{} to {}") -> Callable[[str, int | str], int]:
-    """Return what reads an integer of a range; ``wanted`` is what its errors say of the range.
+    """Return a reader of integers from ``least`` to ``most``; ``wanted`` describes this range in its errors.
 
     >>> within(1, 1024)("--jobs", "2")
     2
     """
 
     def read(where: str, given: int | str) -> int:
-        found = str(given).strip()
+        text = str(given).strip()
         # The length comes first: Python refuses to read thousands of digits.
-        if not re.fullmatch(rf"-?\d{{1,{MOST_DIGITS}}}", found, re.ASCII) or not least <= int(found) <= most:
+        if not re.fullmatch(rf"-?\d{{1,{MOST_DIGITS}}}", text, re.ASCII) or not least <= int(text) <= most:
             raise UserError(f"{where}: found {_quoted(given)} against {wanted.format(least, most)}")
-        return int(found)
+        return int(text)
 
     return read
 
 
 def real(least: int, most: int, wanted: str = "{} to {}") -> Callable[[str, float | str], float]:
-    """Return what reads a number of a range; ``wanted`` is what its errors say of the range.
+    """Return a reader of numbers from ``least`` to ``most``; ``wanted`` describes this range in its errors.
 
     >>> real(0, 10)("--usd", "2.5")
     2.5
     """
 
     def read(where: str, given: float | str) -> float:
-        found = read_real(str(given))
-        if found is None or not least <= found <= most:
+        number = read_real(str(given))
+        if number is None or not least <= number <= most:
             raise UserError(f"{where}: found {_quoted(given)} against {wanted.format(least, most)}")
-        return float(found)
+        return float(number)
 
     return read
 
@@ -74,12 +74,10 @@ def _quoted(given: float | str) -> str:
 
 
 def sizes(plain: str) -> Callable[[str, Counts], tuple[int, ...]]:
-    """Return what reads sizes of memory as bytes: numbers with a unit, ``B``, ``k``, ``kB``, ``KiB``, ``M`` … ``GiB``.
-
-    Units are powers of 1,024, in small or large letters.
+    """Return a reader of memory sizes in bytes, with units ``B``, ``k``, ``kB``, ``KiB`` … ``GiB`` in any case.
 
     Args:
-        plain: the unit of a number that has none.
+        plain: the unit of a number without one.
 
     >>> sizes("B")("--buffer", "64KiB,1MB,4096"), sizes("kB")("--on-chip-memory", (256, "8m"))
     ((65536, 1048576, 4096), (262144, 8388608))
@@ -87,11 +85,11 @@ def sizes(plain: str) -> Callable[[str, Counts], tuple[int, ...]]:
 
     def read(where: str, given: Counts) -> tuple[int, ...]:
         words = [word.strip() for word in parts(given)]
-        found = tuple(_size(where, word, plain) for word in words)
-        for position, size in enumerate(found):
-            if size in found[:position]:
+        in_bytes = tuple(_size(where, word, plain) for word in words)
+        for position, size in enumerate(in_bytes):
+            if size in in_bytes[:position]:
                 raise UserError(f"{where}: {words[position]!r} given twice against once")
-        return found
+        return in_bytes
 
     return read
 
@@ -114,10 +112,10 @@ def _size(where: str, word: str, plain: str) -> int:
 
 
 def slack(where: str, given: str | float | Fraction) -> Fraction:
-    """Read a percentage, which a text is, as a part of 1.
+    """Read a slack as a fraction: a text is a percentage, a number is the fraction itself.
 
     Raises:
-        UserError: no number from 0 to 1000.
+        UserError: a text is no number from 0 to 1000.
 
     >>> slack("--slack", "2.5"), slack("--slack", 0.5)
     (Fraction(1, 40), Fraction(1, 2))
@@ -131,7 +129,7 @@ def slack(where: str, given: str | float | Fraction) -> Fraction:
 
 
 def read_real(text: str) -> Fraction | None:
-    """Read a number as people and programs write one; None if it is none.
+    """Read a number in decimal or scientific notation; None if the text is no number.
 
     >>> read_real("2.5"), read_real("1e3"), read_real("-.5E-1"), read_real("1e9999")
     (Fraction(5, 2), Fraction(1000, 1), Fraction(-1, 20), None)
@@ -141,10 +139,10 @@ def read_real(text: str) -> Fraction | None:
 
 
 def count(where: str, given: int | str, *, least: int = 1) -> int:
-    """Read an integer that is no less than 0 or 1.
+    """Read an integer from ``least``, 0 or 1, to `LARGEST_COUNT`.
 
     Raises:
-        UserError: it is none; the message says where it stands.
+        UserError: it is not; the message names the option.
     """
     stripped = str(given).strip()
     # The length comes first: Python refuses to read thousands of digits.
@@ -156,17 +154,17 @@ def count(where: str, given: int | str, *, least: int = 1) -> int:
 
 
 def parts(given: Counts) -> list[str]:
-    """Return what is given as a list, between commas, or both."""
+    """Return the parts of a list, of a text with commas, or of a list of such texts."""
     listed = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else given
     return ",".join(map(str, listed)).split(",")
 
 
 def reject_duplicates(where: str, words: tuple[int, ...] | tuple[str, ...]) -> None:
-    """Check that each is given once.
+    """Check that no word is given twice.
 
     Raises:
-        UserError: one is given twice.
+        UserError: naming the word.
     """
-    for position, one in enumerate(words):
-        if one in words[:position]:
-            raise UserError(f"{where}: {one} is given twice")
+    for position, word in enumerate(words):
+        if word in words[:position]:
+            raise UserError(f"{where}: {word} is given twice")

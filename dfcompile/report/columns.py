@@ -1,4 +1,4 @@
-"""The columns of a table, made from what is said of the figures of its rows."""
+"""The columns of a table, made from the definitions of the figures in its rows."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -13,16 +13,16 @@ from dfcompile.report.text_tables import Column, scaled
 
 Row = TypeVar("Row")
 
-NOTHING = "-"  # in the cell of a row that has no such figure
+NOTHING = "-"  # the cell of a row without the figure
 
 
 class Derived(Struct, Generic[Row], frozen=True):
-    """A column that is no figure of its own, but says several of them together.
+    """A column that is no single figure, but a text made from a row, such as of several figures.
 
     Attributes:
-        heading: of the column, several lines.
-        text: of a row.
-        after: path of the figure whose column it follows, such as ``schedule.gap``; empty: comes first.
+        heading: of the column, of one or more lines.
+        text: returns the cell of a row.
+        after: path of the figure whose column it follows, such as ``schedule.gap``; empty for the first column.
         is_text: whether a cell may be folded at blanks.
     """
 
@@ -35,34 +35,35 @@ class Derived(Struct, Generic[Row], frozen=True):
 def table_columns(
     table: str, rows: Sequence[Row], derived: Sequence[Derived[Row]] = (), largest: float = 0.0
 ) -> tuple[Column, ...]:
-    """Return a column for each figure that says it is in a table.
+    """Return the columns of a table: one for each figure whose definition names the table, and the derived ones.
 
-    A column is left out where no row has the figure, or all of them have the value that hides it.
+    A column is left out if no row has the figure, or if all rows have the value that hides it.
 
     Args:
-        table: its name, as the figures say it.
+        table: its name, as in the definitions of figures.
         rows: records of one type.
         derived: further columns.
-        largest: value of all columns with a prefix of their unit, where these are to have one unit.
+        largest: value that chooses the prefix (milli, micro …) of all units, to show other tables in the same one.
     """
-    own = {path: field.figure for path, field in leaves(type(rows[0])) if table in field.figure.tables} if rows else {}
-    made = {path: _column(figure, path, rows, largest) for path, figure in own.items()}
-    placed = [(".".join(path), made[path]) for path, figure in own.items() if not figure.after]
-    for path, figure in own.items():
+    shown = leaves(type(rows[0])) if rows else ()
+    figures = {path: field.figure for path, field in shown if table in field.figure.tables}
+    columns = {path: _column(figure, path, rows, largest) for path, figure in figures.items()}
+    placed = [(".".join(path), columns[path]) for path, figure in figures.items() if not figure.after]
+    for path, figure in figures.items():
         if figure.after:
             after = figure.after if "." in figure.after else ".".join((*path[:-1], figure.after))
-            _place(placed, ".".join(path), made[path], after)
-    for found in derived:
-        column = Column(found.heading, tuple(found.text(row) for row in rows), is_text=found.is_text)
-        _place(placed, f"{found.after} {found.heading}", column, found.after)
+            _place(placed, ".".join(path), columns[path], after)
+    for extra in derived:
+        column = Column(extra.heading, tuple(extra.text(row) for row in rows), is_text=extra.is_text)
+        _place(placed, f"{extra.after} {extra.heading}", column, extra.after)
     return tuple(column for _, column in placed if column is not None)
 
 
 def _place(columns: list[tuple[str, Column | None]], key: str, column: Column | None, after: str) -> None:
-    """Put a column after that of a key, or first where the key is empty.
+    """Insert a column behind the one with the key ``after`` and those derived from it; first if it is empty.
 
     Raises:
-        InternalError: there is no column of that key.
+        InternalError: no column has that key.
     """
     keys = [name for name, _ in columns]
     if after and after not in keys:
@@ -74,7 +75,7 @@ def _place(columns: list[tuple[str, Column | None]], key: str, column: Column | 
 
 
 def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object], largest: float) -> Column | None:
-    """Return the column of a figure; none where no row has it, or all of them have the value that hides it."""
+    """Return the column of a figure; None if no row has it, or all rows have the value that hides it."""
     values = [held_at(row, path) for row in rows]
     is_missing = all(held_at(row, path[:-1]) is None for row in rows)
     if is_missing or all(value == figure.hidden for value in values):
@@ -102,8 +103,8 @@ def cell(value: object, figure: Figure) -> str:
             number = value if isinstance(value, int) else float(value)
             if not isinstance(figure.cell, str):
                 return figure.cell(number)
-            is_share = figure.cell.endswith("%")
-            return f"{100 * float(value):{figure.cell[:-1]}f}" if is_share else f"{number:{figure.cell}}"
+            is_percentage = figure.cell.endswith("%")
+            return f"{100 * float(value):{figure.cell[:-1]}f}" if is_percentage else f"{number:{figure.cell}}"
         case tuple():
             return ", ".join(str(part) for part in value)
     return str(value)

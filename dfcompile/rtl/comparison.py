@@ -71,7 +71,7 @@ def compared(folder: Path, asked: str, fifos: Fifos, waves: Path | None = None) 
         if one.module not in counted:
             raise UserError(f"rtl: {simulator} counted no cycles of {one.module!r} (damaged files in {str(folder)!r})")
         cycles = counted[one.module]
-        if not fifos.are_printed:
+        if not fifos.are_as_printed:
             against = f"against {_text(one.cycles)} printed{_ratio(one, cycles)}"
             yield f"{one.module}: {_text(cycles)} {_with(fifos)}, by {simulator}, {against}"
         elif cycles == one.cycles:

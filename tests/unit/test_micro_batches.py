@@ -56,7 +56,7 @@ def test_groups_are_the_fewest_for_their_rounds(count: int, pes: int) -> None:
 
 
 def _found(whole_s: float, floor_s: float, times: Callable[[int, int, float], float]) -> tuple[int, int] | None:
-    return FastestParts(64, lambda size: groups_of(64 // size, 16), (whole_s, floor_s), times).found()
+    return FastestParts(64, lambda size: groups_of(64 // size, 16), (whole_s, floor_s), times).search()
 
 
 def test_parts_that_take_least_time_are_found_step_by_step() -> None:

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_bound, expect_figures
+from dfcompile.audit.comparing import NEAR_EXACT, ROUNDING, expect, expect_at_least, expect_bound, expect_figures
 from dfcompile.audit.expansions import chain_cycles, divided_work
 from dfcompile.audit.mapping.times import least_work, words, work_of
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
@@ -32,8 +32,8 @@ def audit_roofs(where: str, summary: RoofsSummary, system: System) -> None:
     bandwidth = dram_bytes_per_ns(system)
     dram = None if bandwidth >= UNLIMITED_GB_PER_S else bandwidth * PER_GIGA
     received = ChipNetwork(system.network).received_gb_per_s * PER_GIGA
-    expect_figures(where, summary, MULTIPLIED, flop_per_s=peak_flop_per_s(system), dram_bytes_per_s=dram)
-    expect_figures(where, summary, MULTIPLIED, network_bytes_per_s=received)
+    expect_figures(where, summary, NEAR_EXACT, flop_per_s=peak_flop_per_s(system), dram_bytes_per_s=dram)
+    expect_figures(where, summary, NEAR_EXACT, network_bytes_per_s=received)
 
 
 def require_part(where: str, part: System, whole: System) -> None:

@@ -9,9 +9,9 @@ from dfcompile.dfmodel_backend.check.machines import ChipNetwork
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.graph import (
     DataflowGraph,
+    DimensionLayout,
     Exchange,
     ExchangeKind,
-    Held,
     Layout,
     Partial,
     Split,
@@ -199,7 +199,7 @@ def _require_change(where: str, exchange: Exchange) -> None:
             )
 
 
-def _collective(before: Held, after: Held) -> ExchangeKind | None:
+def _collective(before: DimensionLayout, after: DimensionLayout) -> ExchangeKind | None:
     if isinstance(after, Partial) or before is None:
         return None
     if isinstance(before, Partial):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dfcompile.audit.comparing import (
-    MULTIPLIED,
+    NEAR_EXACT,
     ROUNDING,
     expect,
     expect_at_least,
@@ -183,7 +183,7 @@ def _audit_totals(where: str, summary: MappingSummary, point: Point, times: Task
     used = runs * model_flop(point.variant.dag) / peak if peak else 0.0
     expect_figures(where, summary, configs=len(attained.configurations), dram_bytes=dram_bytes, sram_bytes=sram_bytes)
     expect_figures(where, summary, network_bytes=messages, moved_bytes=moved)
-    expect_figures(where, summary, MULTIPLIED, cost_usd=price_usd(in_use), power_w=power)
+    expect_figures(where, summary, NEAR_EXACT, cost_usd=price_usd(in_use), power_w=power)
     expect_figures(where, summary, ROUNDING, time_s=time_s, energy_j=power * time_s, utilization=used)
 
 

@@ -1,4 +1,4 @@
-"""Reads the map scopes and arrays of an SDFG, whoever made it: one state, top-level map scopes of one tasklet each."""
+"""Reads the map scopes and arrays of an SDFG: of one state, with one tasklet in each map scope, by whatever tool."""
 
 import dace
 from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, NestedSDFG, Tasklet
@@ -16,7 +16,7 @@ def read_lowered(sdfg: dace.SDFG) -> LoweredGraph:
     """Read what extraction needs from a lowered SDFG.
 
     Raises:
-        UserError: the SDFG is not of that form; the message names the scope or the array.
+        UserError: it has several states, nested map scopes, copies, or accesses that are not affine.
     """
     states = list(sdfg.states())
     if len(states) != 1 or sdfg.start_block is not states[0] or sdfg.number_of_nodes() != 1:
@@ -37,9 +37,9 @@ class _StateReader:
         for node in nodes:
             if isinstance(node, AccessNode):
                 self._read_access_node(node)
-        inside = {edge.dst for node in nodes if isinstance(node, MapEntry) for edge in self._state.out_edges(node)}
+        bodies = {edge.dst for node in nodes if isinstance(node, MapEntry) for edge in self._state.out_edges(node)}
         for node in nodes:
-            if not isinstance(node, AccessNode | MapEntry | MapExit) and node not in inside:
+            if not isinstance(node, AccessNode | MapEntry | MapExit) and node not in bodies:
                 what = "a nested SDFG" if isinstance(node, NestedSDFG) else type(node).__name__.lower()
                 raise UserError(f"{what} {node.label!r}: at top level against map scopes alone")
         scopes = [self._read_scope(node) for node in nodes if isinstance(node, MapEntry)]
@@ -57,12 +57,12 @@ class _StateReader:
         if isinstance(descriptor, dace.data.View):
             view_edge = self._view_edge(node)
             viewed = view_edge.src if view_edge.dst is node else view_edge.dst
-            held = viewed.desc(self._sdfg)
             subset = view_edge.data.subset if view_edge.data.data == viewed.data else view_edge.data.other_subset
-            strides = _integers(held.strides, f"array {viewed.data!r}: strides")
-            start = f"view {node.data!r}: start"
-            begin = [0] * len(strides) if subset is None else _integers(subset.min_element(), start)
-            self._views[node.data] = (viewed.data, sum(at * stride for at, stride in zip(begin, strides, strict=True)))
+            strides = _integers(viewed.desc(self._sdfg).strides, f"array {viewed.data!r}: strides")
+            where = f"view {node.data!r}: start"
+            start = [0] * len(strides) if subset is None else _integers(subset.min_element(), where)
+            offset = sum(index * stride for index, stride in zip(start, strides, strict=True))
+            self._views[node.data] = (viewed.data, offset)
         elif node.data not in self._arrays:
             self._arrays[node.data] = Array(
                 name=node.data,
@@ -88,6 +88,7 @@ class _StateReader:
         return edge
 
     def _root(self, name: str) -> tuple[str, int]:
+        """Return the array behind a chain of views, and the offset in it where the last view starts."""
         offset = 0
         while name in self._views:
             name, start = self._views[name]
@@ -101,8 +102,8 @@ class _StateReader:
         annotation = Annotation.of_location(tasklet.location, entry.map.label)
         name = annotation.scope
         if annotation.calls:
-            found = f"found a call of {annotation.calls}, which can be run (dfcompile.run) but not scheduled,"
-            raise UserError(f"node {annotation.origin!r}: {found} against canonical tasks (name another expansion)")
+            call = f"found a call of {annotation.calls}, which can be run (dfcompile.run) but not scheduled,"
+            raise UserError(f"node {annotation.origin!r}: {call} against canonical tasks (name another expansion)")
         parameters = [str(parameter) for parameter in entry.map.params]
         for parameter in annotation.spatial:
             if parameter not in parameters:
@@ -120,18 +121,19 @@ class _StateReader:
         )
         if not annotation.is_initialisation:
             return scope
+        # Setting what others accumulate to is no task; its accesses were checked above like all others.
         if scope.reads:
             raise UserError(f"scope {name!r}: an initialisation that reads {scope.reads[0].array!r} against constants")
         return None
 
     def _tasklet(self, entry: MapEntry) -> Tasklet:
-        first = list(dict.fromkeys(edge.dst for edge in self._state.out_edges(entry)))
-        tasklet = first[0] if first else None
+        body = list(dict.fromkeys(edge.dst for edge in self._state.out_edges(entry)))
+        tasklet = body[0] if body else None
         after = [] if tasklet is None else list(dict.fromkeys(edge.dst for edge in self._state.out_edges(tasklet)))
-        closed = len(after) == 1 and isinstance(after[0], MapExit) and after[0].map is entry.map
-        if len(first) != 1 or not isinstance(tasklet, Tasklet) or not closed:
-            found = ", ".join(type(node).__name__ for node in [*first, *after])
-            raise UserError(f"scope {entry.map.label!r}: contains {found or 'nothing'} against exactly one tasklet")
+        is_closed = len(after) == 1 and isinstance(after[0], MapExit) and after[0].map is entry.map
+        if len(body) != 1 or not isinstance(tasklet, Tasklet) or not is_closed:
+            content = ", ".join(type(node).__name__ for node in [*body, *after])
+            raise UserError(f"scope {entry.map.label!r}: contains {content or 'nothing'} against exactly one tasklet")
         return tasklet
 
     def _extents(self, entry: MapEntry, name: str) -> tuple[int, ...]:
@@ -155,21 +157,21 @@ class _StateReader:
             raise _access_error(scope, memlet, f"{'dynamic' if memlet.dynamic else 'of no array'} against one element")
         if self._is_indirect(memlet):
             return Access(array, base, (0,) * len(parameters), is_indirect=True)
-        place = {parameter: number for number, parameter in enumerate(parameters)}
-        dimensions = _integers(self._sdfg.arrays[memlet.data].strides, f"array {memlet.data!r}: strides")
+        position = {parameter: number for number, parameter in enumerate(parameters)}
+        array_strides = _integers(self._sdfg.arrays[memlet.data].strides, f"array {memlet.data!r}: strides")
         strides = [0] * len(parameters)
-        for (begin, end, _), dimension in zip(memlet.subset.ndrange(), dimensions, strict=True):
+        for (begin, end, _), array_stride in zip(memlet.subset.ndrange(), array_strides, strict=True):
             if begin != end:
                 raise _access_error(scope, memlet, "a range against one element")
             index = _affine(begin)
-            if index is None or any(name not in place for name in index if name):
+            if index is None or any(name not in position for name in index if name):
                 reason = f"index {begin} against an affine function of {', '.join(parameters)}"
                 raise _access_error(scope, memlet, reason)
             for name, factor in index.items():
                 if name:
-                    strides[place[name]] += factor * dimension
+                    strides[position[name]] += factor * array_stride
                 else:
-                    base += factor * dimension
+                    base += factor * array_stride
         return Access(array, base, tuple(strides))
 
     def _is_indirect(self, memlet: dace.Memlet) -> bool:
@@ -178,35 +180,36 @@ class _StateReader:
             return False
         return bool(memlet.subset == Range.from_array(self._sdfg.arrays[memlet.data]))
 
-    def _kernel(self, found: Kernel | None) -> Kernel | None:
-        """Return a kernel with the arrays that its operands and results are views of."""
-        if found is None:
+    def _kernel(self, annotated: Kernel | None) -> Kernel | None:
+        """Return the kernel of a scope, whose annotation may name views, with the viewed arrays in their place."""
+        if annotated is None:
             return None
-        known = self._kernels.get(found.name)
-        if known is None or known[0] != found:
-            # All scopes of an operator have one kernel: a Concat of a thousand operands is looked at once.
-            known = self._kernels[found.name] = found, self._without_views(found)
+        known = self._kernels.get(annotated.name)
+        if known is None or known[0] != annotated:
+            # All scopes of an operator have the same kernel: do this once for a Concat of a thousand operands.
+            known = self._kernels[annotated.name] = annotated, self._without_views(annotated)
         return known[1]
 
-    def _without_views(self, found: Kernel) -> Kernel:
-        inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (found.inputs, found.outputs))
-        whole_in, whole_out = ([self._is_whole_view(name) for name in names] for names in (found.inputs, found.outputs))
+    def _without_views(self, kernel: Kernel) -> Kernel:
+        """Replace views; digits are offsets in a view, and so are left out where it starts inside the array."""
+        inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (kernel.inputs, kernel.outputs))
+        whole_in, whole_out = ([self._is_whole(name) for name in names] for names in (kernel.inputs, kernel.outputs))
 
         def kept(digits: tuple[Digit | None, ...]) -> tuple[Digit | None, ...]:
             return tuple(digit if whole else None for digit, whole in zip(digits, whole_in, strict=True))
 
-        loops = tuple(replace(loop, inputs=kept(loop.inputs)) for loop in found.loops) if all(whole_out) else ()
-        return replace(found, inputs=inputs, outputs=outputs, loops=loops)
+        loops = tuple(replace(loop, inputs=kept(loop.inputs)) for loop in kernel.loops) if all(whole_out) else ()
+        return replace(kernel, inputs=inputs, outputs=outputs, loops=loops)
 
-    def _is_whole_view(self, name: str) -> bool:
-        """Whether an array is a view of all of another one, so that offsets are the same, or no view."""
+    def _is_whole(self, name: str) -> bool:
+        """Whether an array is no view, or a view of a whole array, which has the same offsets."""
         root, start = self._root(name)
         viewed, view = (self._sdfg.arrays[array] for array in (root, name))
         return start == 0 and bool(viewed.total_size == view.total_size)
 
 
 def _access_error(scope: str, memlet: dace.Memlet, reason: str) -> UserError:
-    """Return the error of an access; its place is written down here alone, because DaCe takes long to."""
+    """Return the error of an access. Only here is its subset turned into text, which is slow in DaCe."""
     return UserError(f"scope {scope!r}: access {memlet.data}[{memlet.subset}]: {reason}")
 
 
@@ -221,9 +224,9 @@ def _affine(expression: "dace.symbolic.SymbolicType") -> dict[str, int] | None:
     """Return the factor of each symbol and, under the empty name, the constant; None if not affine."""
     if isinstance(expression, int):
         return {"": expression}
-    found: dict[str, int] = {}
+    factors: dict[str, int] = {}
     for term, factor in expression.expand().as_coefficients_dict().items():
         if not (term == 1 or term.is_Symbol) or not factor.is_Integer:
             return None
-        found["" if term == 1 else term.name] = int(factor)
-    return found
+        factors["" if term == 1 else term.name] = int(factor)
+    return factors

@@ -130,9 +130,9 @@ class LeastCosts(Struct, frozen=True, dict=True):
         into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
         makers, readers, sizes = self._streams()
         streams = buffers + np.arange(len(sizes))
-        taken_of, takers, taken = self._taken
+        taken_of, consumers, taken = self._taken
         store = np.concatenate([table.buffer[target[into]], streams, taken_of, streams])
-        of_unit = np.concatenate([unit[source[into]], makers, takers, readers])
+        of_unit = np.concatenate([unit[source[into]], makers, consumers, readers])
         size = np.concatenate([table.edge_bytes[into], sizes, taken, sizes])
         pairs, entry = numbered(store * count + of_unit)
         is_read = np.arange(len(store)) >= np.count_nonzero(into) + len(sizes)

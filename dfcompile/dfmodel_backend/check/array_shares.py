@@ -8,7 +8,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import Digit, Kernel, LoopKind
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.dfmodel_backend.workload.graph import Held, Layout, Partial, Split
+from dfcompile.dfmodel_backend.workload.graph import DimensionLayout, Layout, Partial, Split
 
 PIECE = 1 << 22  # elements that are looked at at a time
 KEPT = 1 << 12  # counts
@@ -25,7 +25,7 @@ def layout_of(kernel: Kernel, place: int, choice: Sequence[int], chips: Sequence
         chips: along each dimension.
         is_result: whether the kernel makes it.
     """
-    held: list[Held] = []
+    held: list[DimensionLayout] = []
     for dimension, number in enumerate(choice):
         loop = None if number == NOT_SPLIT else kernel.loops[number]
         digit: Digit | None = None if loop is None else (loop.outputs if is_result else loop.inputs)[place]
@@ -106,7 +106,7 @@ def elements_missing(before: Layout, after: Layout, elements: int, chips: tuple[
 
 
 @lru_cache(maxsize=KEPT)
-def are_alike(one: Held, other: Held, elements: int) -> bool:
+def are_alike(one: DimensionLayout, other: DimensionLayout, elements: int) -> bool:
     """Return whether an array lies in the same way along a dimension, however that is written."""
     if isinstance(one, Split) and isinstance(other, Split):
         return elements_missing((one,), (other,), elements, (1,)) == 0

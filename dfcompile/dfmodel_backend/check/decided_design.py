@@ -1,4 +1,4 @@
-"""A design under a decision, from first principles: what one chip has of kernels and tensors; for checkers."""
+"""What one chip computes and holds of a design under a decision; computed anew, for checkers alone."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +13,10 @@ from dfcompile.dfmodel_backend.evaluate.designs import Decision
 from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim, WorkloadKind
 
+# Layouts: rows, then columns of a matrix are replicated (R) on chips or split (S) over them.
 WHOLE, ROWS, COLUMNS = "RR", "SR", "RS"
-# Dimensions along rows and columns of a matrix that is read, outer ones first; preferred readings first.
+# How a kernel may read a matrix: its dimensions along the rows, a comma, those along the columns, outermost first.
+# Of several readings that fit the first is taken. A and B are the operands of a gemm.
 _ELEMENTWISE = ("OM,N", "N,OM", "M,N", "OM,", ",N")
 _A = ("OM,K", "OK,M", "M,K", "K,M")
 _B = ("OK,N", "ON,K", "K,N", "N,K")
@@ -26,10 +28,10 @@ _READINGS: Mapping[KernelVariant, tuple[tuple[str, ...], ...]] = MappingProxyTyp
         KernelVariant.ELEMENTWISE_INPUT1_INPUT2: (_ELEMENTWISE,),
     }
 )
-# By the split dimension of a kernel, in the order O, M, K, N, none: how what it makes lies, and what it needs.
+# The table of [ko24]: layouts of the output and of the inputs of a kernel, by the dimension along which it is split.
 _SPLITS = (Dim.OUTER, Dim.M, Dim.K, Dim.N, Dim.NONE)
-_GIVEN = ("SR", "SR", "RR", "RS", "RR")
-_NEEDED = MappingProxyType(
+_OUTPUT_LAYOUTS = ("SR", "SR", "RR", "RS", "RR")
+_INPUT_LAYOUTS = MappingProxyType(
     {
         "elementwise": ("SR", "SR", "RR", "RS", "RR"),
         "first": ("SR", "RR", "SR", "RS", "RR"),
@@ -37,101 +39,104 @@ _NEEDED = MappingProxyType(
         "weight update": ("SR", "SR", "RS", "SR", "RR"),
     }
 )
-Conversions = Sequence[tuple[int, Collective]]  # id of the kernel that makes a tensor, and what changes its layout
-Pair = tuple[DesignKernel, DesignKernel]
+Conversions = Sequence[tuple[int, Collective]]  # id of a tensor's producer, and the collective that changes its layout
+Pair = tuple[DesignKernel, DesignKernel]  # producer and consumer of a tensor
 
 
 def _changes_by_letter(design: Design, sharding: Mapping[int, Dim]) -> Iterator[tuple[int, Collective]]:
+    """Yield the changes of layout that [ko24]'s table asks for, which tells operands by their size alone."""
     kernels = {kernel.id: kernel for kernel in design.kernels}
     for edge in design.edges:
-        giver, taker = kernels[edge.source], kernels[edge.target]
-        given = _GIVEN[_SPLITS.index(sharding.get(giver.id, Dim.NONE))]
+        producer, consumer = kernels[edge.source], kernels[edge.target]
+        held = _OUTPUT_LAYOUTS[_SPLITS.index(sharding.get(producer.id, Dim.NONE))]
         row = "first"
-        if not taker.variant.is_gemm:
+        if not consumer.variant.is_gemm:
             row = "elementwise"
-        elif taker.tiling is Dim.K:
+        elif consumer.tiling is Dim.K:
             row = "weight update"
-        elif taker.variant is KernelVariant.GEMM_INPUT1_INPUT2 and giver.output_bytes != taker.input_1_bytes:
-            row = "second" if giver.output_bytes == taker.input_2_bytes else "first"
-        needed = _NEEDED[row][_SPLITS.index(sharding.get(taker.id, Dim.NONE))]
-        if given not in (WHOLE, needed):
-            yield giver.id, Collective.ALL_GATHER if needed == WHOLE else Collective.ALL_TO_ALL
+        elif consumer.variant is KernelVariant.GEMM_INPUT1_INPUT2 and producer.output_bytes != consumer.input_1_bytes:
+            row = "second" if producer.output_bytes == consumer.input_2_bytes else "first"
+        needed = _INPUT_LAYOUTS[row][_SPLITS.index(sharding.get(consumer.id, Dim.NONE))]
+        if held not in (WHOLE, needed):
+            yield producer.id, Collective.ALL_GATHER if needed == WHOLE else Collective.ALL_TO_ALL
 
 
 def changes_by_axes(design: Design, sharding: Mapping[int, Dim]) -> Iterator[tuple[int, Collective]]:
-    """Yield the giver's id and the collective, for each tensor that is not held as it is needed."""
+    """Yield, for each tensor whose layout must change, the id of its producer and the collective that changes it."""
     kernels = {kernel.id: kernel for kernel in design.kernels}
     within = [(kernels[edge.source], kernels[edge.target]) for edge in design.edges]
     for pairs in (within, _between_layers(design)):
-        for number, (giver, taker) in enumerate(pairs):
-            held = {Dim.OUTER: ROWS, Dim.M: ROWS, Dim.N: COLUMNS}.get(sharding.get(giver.id, Dim.NONE), WHOLE)
-            needed = _needed(pairs, number, sharding.get(taker.id, Dim.NONE))
+        for number, (producer, consumer) in enumerate(pairs):
+            held = {Dim.OUTER: ROWS, Dim.M: ROWS, Dim.N: COLUMNS}.get(sharding.get(producer.id, Dim.NONE), WHOLE)
+            needed = _needed(pairs, number, sharding.get(consumer.id, Dim.NONE))
             if held not in (WHOLE, needed):
-                yield giver.id, Collective.ALL_GATHER if needed == WHOLE else Collective.ALL_TO_ALL
+                yield producer.id, Collective.ALL_GATHER if needed == WHOLE else Collective.ALL_TO_ALL
 
 
 def _between_layers(design: Design) -> list[Pair]:
-    """Return who hands a matrix to whom at the end of a layer."""
+    """Return the producers and consumers of the tensors that one layer hands to the next."""
     batch = design.execution.batch
-    if batch.layers < 2 or batch.layers_in_graph != 1:  # one layer follows another
+    if batch.layers < 2 or batch.layers_in_graph != 1:  # there is no next layer, or the graph holds it
         return []
     sources, targets = ({getattr(edge, end) for edge in design.edges} for end in ("source", "target"))
     return [
-        (giver, taker)
-        for giver in design.kernels
-        for taker in design.kernels
-        if giver is not taker
-        and giver.id not in sources
-        and taker.id not in targets
-        and giver.collective is not Collective.ALL_REDUCE_PERIODIC
-        and not taker.variant.is_gemm
-        and (giver.backward, giver.outer * giver.m, giver.n) == (taker.backward, taker.outer * taker.m, taker.n)
+        (producer, consumer)
+        for producer in design.kernels
+        for consumer in design.kernels
+        if producer is not consumer
+        and producer.id not in sources
+        and consumer.id not in targets
+        and producer.collective is not Collective.ALL_REDUCE_PERIODIC
+        and not consumer.variant.is_gemm
+        and (producer.backward, producer.matrix) == (consumer.backward, consumer.matrix)
     ]
 
 
 def _needed(pairs: Sequence[Pair], number: int, split: Dim) -> str:
-    giver, taker = pairs[number]
+    """Return the layout in which a consumer that is split along a dimension needs the tensor of a pair."""
+    producer, consumer = pairs[number]
     reading = _reading(pairs, number)
-    sizes = {"O": taker.outer, "M": taker.m, "K": taker.k, "N": taker.n}
+    sizes = {"O": consumer.outer, "M": consumer.m, "K": consumer.k, "N": consumer.n}
     if reading is None:
-        same = giver.outer * giver.m * giver.n == taker.outer * taker.m * taker.n
-        return ROWS if same and not taker.variant.is_gemm and split in (Dim.OUTER, Dim.M) else WHOLE
+        is_reshape = prod(producer.matrix) == prod(consumer.matrix)
+        return ROWS if is_reshape and not consumer.variant.is_gemm and split in (Dim.OUTER, Dim.M) else WHOLE
     for side, layout in zip(reading.split(","), (ROWS, COLUMNS), strict=True):
-        cut = [letter for letter in side if sizes[letter] > 1]
         if split.value in side:
-            return layout if cut[:1] == [split.value] else WHOLE
+            outermost = next((letter for letter in side if sizes[letter] > 1), None)
+            return layout if split.value == outermost else WHOLE
     return WHOLE
 
 
 def _reading(pairs: Sequence[Pair], number: int) -> str | None:
-    """Return how a tensor is read: tensors that fit one operand alone go first, then each takes a free operand."""
-    taker = pairs[number][1]
-    operands = _READINGS[taker.variant]
-    rest = [place for place, pair in enumerate(pairs) if pair[1] is taker]
-    fits = {place: [_fitting(operand, *pairs[place]) for operand in operands] for place in rest}
-    used: set[int] = set()
-    for count in range(len(operands) + 1):
-        for place in (place for place in rest if sum(map(bool, fits[place])) == count):
-            possible = [operand for operand, readings in enumerate(fits[place]) if readings]
-            chosen = next((operand for operand in possible if operand not in used), possible[0] if possible else None)
-            if place == number:
-                return None if chosen is None else fits[place][chosen][0]
-            if chosen is not None:
-                used.add(chosen)
-    return None
+    """Return how a consumer reads the tensor of a pair; None if it fits no operand.
+
+    Of all tensors of the consumer those that fit fewest operands choose first, a free operand if they fit one.
+    """
+    consumer = pairs[number][1]
+    operands = _READINGS[consumer.variant]
+    inputs = [position for position, pair in enumerate(pairs) if pair[1] is consumer]
+    fits = {position: [_fitting(operand, *pairs[position]) for operand in operands] for position in inputs}
+    chosen: dict[int, int] = {}  # by position of the pair: the operand
+    for position in sorted(inputs, key=lambda position: sum(map(bool, fits[position]))):
+        possible = [operand for operand, readings in enumerate(fits[position]) if readings]
+        if possible:
+            free = (operand for operand in possible if operand not in chosen.values())
+            chosen[position] = next(free, possible[0])
+    return fits[number][chosen[number]][0] if number in chosen else None
 
 
-def _fitting(operand: Sequence[str], giver: DesignKernel, taker: DesignKernel) -> list[str]:
-    sizes = {"O": taker.outer, "M": taker.m, "K": taker.k, "N": taker.n}
-    wanted = [giver.outer * giver.m, giver.n]
-    return [one for one in operand if [prod(sizes[letter] for letter in side) for side in one.split(",")] == wanted]
+def _fitting(operand: Sequence[str], producer: DesignKernel, consumer: DesignKernel) -> list[str]:
+    """Return the readings of an operand whose rows and columns are as many as those of the producer's output."""
+    sizes = {"O": consumer.outer, "M": consumer.m, "K": consumer.k, "N": consumer.n}
+    shapes = {reading: tuple(prod(sizes[dim] for dim in side) for side in reading.split(",")) for reading in operand}
+    return [reading for reading, shape in shapes.items() if shape == producer.matrix]
 
 
 def statistics_of(kernel: DesignKernel, split: Dim, rows: int, columns: int) -> int:
-    """Return how many sums or extrema the chips that share a normalization or a softmax exchange."""
-    is_told = any(word in kernel.name.lower() for word in ("norm", "softmax")) and not kernel.variant.is_gemm
+    """Return how many sums and maxima chips exchange to share a normalization or softmax, known by its name."""
+    has_statistics = any(word in kernel.name.lower() for word in ("norm", "softmax")) and not kernel.variant.is_gemm
     tiled_rows = kernel.tiling in (Dim.OUTER, Dim.M)
-    if is_told and split is (Dim.N if tiled_rows else Dim.M):
+    if has_statistics and split is (Dim.N if tiled_rows else Dim.M):
         return 2 * (rows if tiled_rows else columns)
     return 0
 
@@ -140,16 +145,16 @@ class Groups:
     """How the chips of a design share a batch.
 
     Attributes:
-        links: the dimension of the network along which each kind of group of a language model lies: TP, PP, DP, SP.
-        chips: of a copy of the workload.
-        tensor: chips that share each kernel.
-        pipeline: stages that follow one another.
-        sequence: groups that share the sequence.
-        data: groups that share a batch.
-        micro_batches: how often a batch runs through the pipeline of a data parallel group.
-        layers_of_stage: how often the graph runs on a chip, per micro-batch; one of all layers runs once.
-        repetitions: how often the kernels of the graph are needed for a batch of one copy.
-        runs: how often the configurations run in a batch, over all chips of all copies.
+        links: of a language model, the dimension of the network for each of TP, PP, DP and SP.
+        chips: of one copy of the workload.
+        tensor: TP, the chips that share each kernel.
+        pipeline: PP, the stages of the pipeline.
+        sequence: SP, the groups that share a sequence.
+        data: DP, the groups that share a batch.
+        micro_batches: how many of a batch each data parallel group runs.
+        layers_of_stage: runs of the graph on a chip per micro-batch: one per layer, or 1 if the graph holds all.
+        repetitions: runs of the graph for a batch of one copy.
+        runs: of the configurations in a batch, summed over the chips of all copies.
     """
 
     def __init__(self, design: Design) -> None:
@@ -177,17 +182,17 @@ Kernels = Sequence[DesignKernel]  # of a configuration
 
 
 class DecidedDesign:
-    """A design and what was decided of it.
+    """A design and the decision that solves it.
 
     Attributes:
-        design: with its degrees.
+        design: whose degrees are all given.
         decision: sharding, tiles and configurations.
-        compatibility: flaws to repeat.
+        compatibility: which flaws of DFModel to repeat.
         kernels: by id.
         groups: of its chips.
-        sides: of the grid of chips that a matrix is laid out on.
+        sides: of the grid of chips on which a matrix is laid out.
         levels: the length of the longest path to each kernel, by id.
-        conversions: what changes layouts between kernels: per edge that does, the id of its giver and what changes it.
+        conversions: one per connection whose tensor changes its layout.
     """
 
     def __init__(self, design: Design, decision: Decision, compatibility: Compatibility) -> None:
@@ -208,7 +213,7 @@ class DecidedDesign:
         design = self.design
         if not design.shards_kernels:
             return 0.0
-        total = sum(self.kernels[giver].output_bytes for giver, _ in self.conversions)
+        total = sum(self.kernels[producer].output_bytes for producer, _ in self.conversions)
         for kernel in design.kernels:
             split = self.split(kernel)
             if split is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE):
@@ -218,7 +223,7 @@ class DecidedDesign:
                 total += count * design.execution.word_bytes
         return total
 
-    def inside(self, number: int) -> tuple[DesignKernel, ...]:
+    def configuration(self, number: int) -> tuple[DesignKernel, ...]:
         """Return the kernels of a configuration, in the order of the file."""
         return tuple(kernel for kernel in self.design.kernels if self.decision.configs[kernel.id] == number)
 
@@ -248,7 +253,7 @@ class DecidedDesign:
         return extents["M"], extents["K"], extents["N"]
 
     def output_bytes(self, kernel: DesignKernel) -> int:
-        """Return the bytes of a tile of what a kernel makes, on one chip."""
+        """Return the bytes of a tile of a kernel's output, on one chip."""
         rows, _, columns = self.extents(kernel)
         return rows * columns * self.design.execution.word_bytes
 
@@ -258,28 +263,28 @@ class DecidedDesign:
         return rows * k * self.design.execution.word_bytes if kernel.has_weight else 0
 
     def edge_bytes(self, edge: DesignEdge) -> int:
-        """Return the bytes of a tile of what a connection brings, on one chip."""
+        """Return the bytes of a tile that a connection carries, on one chip."""
         return 0 if edge.zero_out else self.output_bytes(self.kernels[edge.source])
 
     def tiles_of(self, inside: Kernels) -> int:
-        """Return how many tiles of a configuration follow one another; of kernels with several inputs one."""
+        """Return how many tiles run through a configuration: one if any of its kernels has several inputs."""
         return 1 if any(kernel.num_input for kernel in inside) else self.decision.tiles
 
     def tiles_of_tensor(self, kernel: DesignKernel, dims: tuple[Dim, ...]) -> int:
-        """Return in how many tiles a tensor with some dimensions of a kernel comes, as far as all of them count."""
+        """Return how many tiles of a tensor with these dimensions count: all, or one to repeat DFModel's flaw."""
         is_whole = self.compatibility.weights_of_one_tile or kernel.num_input or kernel.tiling not in dims
         return 1 if is_whole else self.decision.tiles
 
     def tiles_of_weight(self, kernel: DesignKernel) -> int:
-        """Return in how many tiles the weights of a kernel come."""
+        """Return how many tiles of a kernel's weights count."""
         return self.tiles_of_tensor(kernel, (Dim.OUTER, Dim.M, Dim.K))
 
     def tiles_of_output(self, kernel: DesignKernel) -> int:
-        """Return in how many tiles the output of a kernel comes."""
+        """Return how many tiles of a kernel's output count."""
         return self.tiles_of_tensor(kernel, (Dim.OUTER, Dim.M, Dim.N))
 
     def core_work(self, kernel: DesignKernel) -> tuple[int, int, int, int]:
-        """Return rows, steps and columns of a kernel on cores, and the stages of a core that share columns."""
+        """Return rows, reduction steps and columns of a kernel, and the stages of a core, which share the columns."""
         rows, k, columns = self.extents(kernel)
         if kernel.systolic and kernel.use_effective_stage:
             return rows, columns, k, max(1, self.design.execution.effective_stage)

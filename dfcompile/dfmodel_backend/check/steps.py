@@ -133,7 +133,7 @@ def sent_by(decided: DecidedDesign, inside: Kernels) -> list[Sent]:
     found = []
     for kernel in inside:
         rows, _, columns = decided.extents(kernel)
-        kinds = [needed for giver, needed in decided.conversions if giver == kernel.id]
+        kinds = [needed for producer, needed in decided.conversions if producer == kernel.id]
         if kernel.collective is not Collective.NONE:
             kinds.append(kernel.collective)
         elif is_split and decided.split(kernel) is Dim.K:
@@ -264,7 +264,7 @@ def steps_of(decided: DecidedDesign, given: Sequence[StepFigures]) -> tuple[Step
 
 
 def _step(decided: DecidedDesign, number: int, given: StepFigures) -> Step:
-    design, kernels = decided.design, decided.inside(number)
+    design, kernels = decided.design, decided.configuration(number)
     tiles = decided.tiles_of(kernels)
     runs = max([1, *(kernel.num_input for kernel in kernels)])
     traffic = _traffic_of(decided, kernels, given.weight_tiles)

@@ -137,16 +137,16 @@ def _in_operands(message: schema.DSE) -> Iterator[str]:
         return
     kernels = {kernel.id: kernel for kernel in message.dataflow_graph.kernels}
     for connection in message.dataflow_graph.connections:
-        giver, taker = kernels[connection.startIdx], kernels[connection.endIdx]
-        product = taker.gemm_input1_input2
-        if not taker.HasField("gemm_input1_input2"):
+        producer, consumer = kernels[connection.startIdx], kernels[connection.endIdx]
+        product = consumer.gemm_input1_input2
+        if not consumer.HasField("gemm_input1_input2"):
             continue
-        size = variant_of(giver).output_tensor_size
+        size = variant_of(producer).output_tensor_size
         operands = (product.input_tensor_1_size, product.input_tensor_2_size)
         if size not in operands:
             yield (
                 f"connection {connection.startIdx} to {connection.endIdx}: brings {size:.9g} bytes to kernel "
-                f"{taker.name!r} against its input_tensor_1_size {operands[0]:.9g} or input_tensor_2_size "
+                f"{consumer.name!r} against its input_tensor_1_size {operands[0]:.9g} or input_tensor_2_size "
                 f"{operands[1]:.9g}"
             )
 
@@ -164,21 +164,22 @@ def _in_order(message: schema.DSE) -> Iterator[str]:
     trains = any(kernel.fwd_bwd == schema.BWD for kernel in kernels.values())
     place = {number: position for position, number in enumerate(kernels)}
     edges = [(connection.startIdx, connection.endIdx) for connection in message.dataflow_graph.connections]
-    order = topological_order(len(place), [(place[giver], place[taker]) for giver, taker in edges])
+    order = topological_order(len(place), [(place[source], place[target]) for source, target in edges])
     rank = {position: number for number, position in enumerate(order)}
-    for giver, taker in sorted(edges, key=lambda edge: rank[place[edge[0]]]):  # what enters a kernel before what leaves
-        kernel = kernels[taker]
-        if kernels[giver].fwd_bwd == schema.BWD and kernel.fwd_bwd != schema.BWD:
+    # Connections into a kernel come before those out of it.
+    for source, target in sorted(edges, key=lambda edge: rank[place[edge[0]]]):
+        kernel = kernels[target]
+        if kernels[source].fwd_bwd == schema.BWD and kernel.fwd_bwd != schema.BWD:
             yield (
-                f"connection {giver} to {taker}: leads from the backward pass to kernel {kernel.name!r}, "
+                f"connection {source} to {target}: leads from the backward pass to kernel {kernel.name!r}, "
                 "whose field 'fwd_bwd' is not BWD"
             )
-        if pinned and 0 <= kernel.config < least[giver]:
+        if pinned and 0 <= kernel.config < least[source]:
             yield (
                 f"kernel {kernel.name!r}: field 'config': found {kernel.config} against at least "
-                f"{least[giver]}, that of a kernel before it"
+                f"{least[source]}, that of a kernel before it"
             )
-        least[taker] = max(least[taker], least[giver])
+        least[target] = max(least[target], least[source])
     for kernel in kernels.values() if pinned and trains else ():
         if kernel.fwd_bwd != schema.BWD and kernel.config > (slots - 1) // 2:
             found = f"at most {(slots - 1) // 2} of the forward pass"

@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.workload.design import Dim
 
 
 def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
-    """Return a copy of a message with what was solved: shardings, shards, configurations, numbers, depths, sizes.
+    """Return a copy of a message with the solution: shardings, configurations, topological numbers, depths and sizes.
 
     Degrees, micro-batch and tile size are filled in where the file left them open. Solving the copy gives the copy.
     """
@@ -21,7 +21,7 @@ def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
     _fill_kernels(solved, model, decision)
     _fill_connections(solved, model)
     topology = getattr(solved.system, solution.design.machine.topology)
-    for axis, link in zip("wxyz" if len(links) == 4 else "xyz", links, strict=False):
+    for axis, link in zip("wxyz" if len(links) == 4 else "xyz", links, strict=False):  # as files name dimensions
         setattr(topology, axis, link.chips)
     if solved.execution.WhichOneof("workload_variant") == "llm":
         llm = solved.execution.llm
@@ -54,13 +54,13 @@ def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
     labels = None if model.pmu is None else model.pmu.labels
     connections = solved.dataflow_graph.connections
     for number, (connection, edge) in enumerate(zip(connections, model.edges, strict=True)):
-        giver, taker = model.shares[edge.source], model.shares[edge.target]
+        producer, consumer = model.shares[edge.source], model.shares[edge.target]
         connection.buffer_depth = edge.depth
-        connection.tensor_size = giver.kernel.output_bytes
+        connection.tensor_size = producer.kernel.output_bytes
         connection.shard_tensor_size = edge.size_bytes
-        connection.startName, connection.endName = giver.kernel.name, taker.kernel.name
-        # The original writes the label of an elementwise kernel where nothing is spread.
+        connection.startName, connection.endName = producer.kernel.name, consumer.kernel.name
+        # DFModel writes LANE, the label of elementwise kernels, where the chip has no memory units.
         connection.lane_stage_type = schema.LANE if labels is None else getattr(schema, labels[number].name)
         for collective, _ in edge.exchange:
             connection.communication_type = getattr(schema, collective)
-            connection.communication_size = giver.kernel.output_bytes
+            connection.communication_size = producer.kernel.output_bytes

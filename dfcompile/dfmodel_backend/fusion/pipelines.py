@@ -1,7 +1,4 @@
-"""Pipeline partition of a graph that holds all layers: stages, each fused, the slowest as fast as possible.
-
-Exact: by shortest paths within stages. Bounds take kernels as whole, and what a stage sends on.
-"""
+"""Splits a graph of all layers into pipeline stages, and these into configurations: no slowest stage is faster."""
 
 import math
 import sys
@@ -21,11 +18,11 @@ BOUND_ROUNDING = 1e-13  # relative
 
 
 def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> Fusion:
-    """Return the partition into at most as many stages as pipeline chips whose slowest stage is fastest, if any.
+    """Return the partition into stages whose slowest stage is fastest; none if that takes more than ``below_ns``.
 
-    There is none, too, if no partition takes at most ``below_ns``. Bisection on the time of the slowest stage until
-    there is no faster partition; each step walks the down-sets once per stage with the least time in the stage so far.
-    A stage ends with what it sends on, and what it keeps in DRAM and what waits there fit.
+    There are at most as many stages as the pipeline has chips. Bisection on the time of the slowest stage: each step
+    walks the down-sets once per stage with the least time in the stage so far. The time of a stage includes sending its
+    results to the next one; what its kernels keep in DRAM, and the tensors that wait there, must fit.
     """
     walk = _Walk(model, arcs)
     best = walk.partition(below_ns)
@@ -33,28 +30,28 @@ def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> F
         return Fusion(None, math.inf, is_optimal=True, solver=SHORTEST_PATH)
     low = least_stage_ns(model, walk.down_sets)
     while best.time_ns > low * (1 + ROUNDING):
-        found = walk.partition(best.time_ns * (1 - ROUNDING))
-        if found is None:
+        faster = walk.partition(best.time_ns * (1 - ROUNDING))
+        if faster is None:
             break
-        best = found
+        best = faster
         middle = (low + best.time_ns) / 2
-        found = walk.partition(middle)
-        low, best = (middle, best) if found is None else (low, found)
+        faster = walk.partition(middle)
+        low, best = (middle, best) if faster is None else (low, faster)
     return best
 
 
 def stage_times(model: DesignModel, arcs: Arcs) -> Column:
     """Return the time of each arc, infinite where it cannot be a configuration of a stage."""
     times = arc_times(model, arcs)
-    is_possible = (arcs.members.sum(axis=1) == 1)[arcs.added] | (not model.design.is_kernel_by_kernel)
-    return np.where(is_possible, times, np.inf)
+    is_one_kernel = (arcs.members.sum(axis=1) == 1)[arcs.added]
+    return np.where(is_one_kernel | (not model.design.is_kernel_by_kernel), times, np.inf)
 
 
-_Way = tuple[list[Column], Mask, float]  # least times, allowed arcs, time of the stage
+_FastestStage = tuple[list[Column], Mask, float]  # least times, allowed arcs, time of the stage
 
 
 class _Walk:
-    """Chains of configurations in stages of limited time."""
+    """Chains of configurations, cut into stages: a state is the position of a down-set, an arc adds a configuration."""
 
     def __init__(self, model: DesignModel, arcs: Arcs) -> None:
         self._model, self._sets = model, arcs.sets
@@ -70,6 +67,7 @@ class _Walk:
         changes: Numbers = np.flatnonzero(np.r_[True, self._after[1:] != self._after[:-1]])
         self._starts = changes if usable.any() else np.zeros(0, np.int64)
         self._capacity = model.design.machine.dram_bytes or math.inf
+        # DRAM: what the kernels of a down-set keep there, and what waits there while the configuration of an arc runs.
         self._kept = self.down_sets.astype(float) @ model.stage_bytes
         self._waiting = np.zeros(len(self._before))
         if self._kept[-1] + model.most_waiting > self._capacity:
@@ -77,14 +75,14 @@ class _Walk:
                 part = slice(start, start + CHUNK)
                 done, inside = self.down_sets[self._before[part]], arcs.members[self._added[part]]
                 self._waiting[part] = model.waiting_bytes(done, inside)
-        # Whether DRAM holds each stage wherever it begins.
+        # Whether every stage fits in DRAM, wherever it begins.
         self._is_roomy = self._kept[-1] + self._waiting.max(initial=0.0) <= self._capacity
 
     def partition(self, limit_ns: float) -> Fusion | None:
         """Return a partition with no stage above a limit, or None."""
         limit_ns = min(limit_ns, sys.float_info.max)  # what is not possible takes infinite time
         seen = {0}
-        begins = [[0]]  # of each stage: where earlier ones could begin it has been already
+        begins = [[0]]  # states where each stage may begin, without those where an earlier one may
         while self._states - 1 not in seen:
             if len(begins) > self._stages or not begins[-1]:
                 return None
@@ -94,33 +92,33 @@ class _Walk:
         return self._trace(begins[:-1], limit_ns)
 
     def _groups(self, begins: list[int]) -> list[list[int]]:
-        """Return the down-sets behind which a stage may begin as far as they are alike: what it keeps may limit it."""
+        """Group the states where a stage may begin: one by one if what it keeps in DRAM may limit where it ends."""
         return [begins] if self._is_roomy else [[first] for first in begins]
 
     def _room(self, begins: list[int]) -> Column:
-        """Return the DRAM for what waits in a stage that begins behind one down-set and ends with each."""
+        """Return, for each state where the stage may end, the DRAM that its kernels leave to waiting tensors."""
         if self._is_roomy:
             return np.full(self._states, np.inf)
         return np.asarray(self._capacity - (self._kept - self._kept[begins[0]]))
 
     def _ends(self, begins: list[int], limit_ns: float) -> Iterator[int]:
-        """Yield the down-sets with which a stage may end that begins behind one of others."""
+        """Yield the states where a stage may end that begins in one of ``begins`` and keeps the limit."""
         room = self._room(begins)
         least = np.minimum.reduce(self._stage(begins, limit_ns, self._waiting <= room[self._after]))
-        most = float(self._waiting.max(initial=0.0))
+        most_waiting = float(self._waiting.max(initial=0.0))
         for last in np.flatnonzero(least + self._sends <= limit_ns).tolist():
-            if most <= room[last] or self._fastest(begins, last, limit_ns) is not None:
+            if most_waiting <= room[last] or self._fastest(begins, last, limit_ns) is not None:
                 yield last
 
-    def _fastest(self, begins: list[int], last: int, limit_ns: float) -> _Way | None:
-        """Return the least times in a stage that ends with a down-set, or None if it takes too long."""
+    def _fastest(self, begins: list[int], last: int, limit_ns: float) -> _FastestStage | None:
+        """Return the fastest stage that ends in a state, or None if it takes more than the limit."""
         allowed = self._waiting <= self._room(begins)[last]
         layers = self._stage(begins, limit_ns, allowed)
         time_ns = float(min(layer[last] for layer in layers) + self._sends[last])
         return (layers, allowed, time_ns) if time_ns <= limit_ns else None
 
     def _stage(self, begins: list[int], limit_ns: float, allowed: Mask) -> list[Column]:
-        """Return the least time in a stage after 0, 1, … of its configurations, per down-set."""
+        """Return, after 0, 1, … configurations of the stage, the least time in which each state is reached."""
         times = np.where(allowed, self._times, np.inf)
         layers = [np.full(self._states, np.inf)]
         layers[0][begins] = 0.0
@@ -136,14 +134,14 @@ class _Walk:
         return layers
 
     def _trace(self, begins: list[list[int]], limit_ns: float) -> Fusion:
-        """Return the partition that ends with all kernels, given where its stages may begin."""
+        """Return the partition: from the state of all kernels back through those where its stages may begin."""
         state = self._states - 1
         chain: list[int] = []
         stages: list[int] = []
         slowest_ns = 0.0
         for stage in range(len(begins) - 1, -1, -1):
-            ways = (self._fastest(group, state, limit_ns) for group in self._groups(begins[stage]))
-            layers, allowed, time_ns = next(way for way in ways if way is not None)
+            fastest = (self._fastest(group, state, limit_ns) for group in self._groups(begins[stage]))
+            layers, allowed, time_ns = next(within for within in fastest if within is not None)
             slowest_ns = max(slowest_ns, time_ns)
             times = np.where(allowed, self._times, np.inf)
             for number in range(int(np.argmin([layer[state] for layer in layers])), 0, -1):
@@ -156,10 +154,10 @@ class _Walk:
 
 
 def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
-    """Return a time that the slowest stage takes at least.
+    """Return a lower bound of the time of the slowest stage.
 
-    A stage takes at least the unavoidable times of its kernels. Of those that do not overlap the sum adds up over
-    kernels; the largest is a bound for each such sum, found by bisection: each stage ends as late as it can.
+    A stage takes at least the unavoidable compute, memory and network times of its kernels; those that do not overlap
+    are added up. Each such sum has a bound, the best slowest stage of all splits, and the largest of these is returned.
     """
     done = down_sets.astype(float) @ model.least_parts
     sums = sums_of(model.design.execution.overlap, *done.T)
@@ -168,29 +166,29 @@ def least_stage_ns(model: DesignModel, down_sets: Members) -> float:
 
 
 def _least_bottleneck(done: Column, sends: Column, stages: int) -> float:
-    """Return a bound of the largest stage; ``done`` is the time of all kernels of each down-set, the last is all."""
+    """Return, by bisection, the least time of the slowest stage; ``done`` is the time of the kernels of each state."""
     low = float(done[-1]) / stages
-    high = _largest_stage(done, sends, stages, float(done[-1]))
+    high = _slowest_stage(done, sends, stages, float(done[-1]))
     while True:
         below = high * (1 - BOUND_ROUNDING)
-        found = _largest_stage(done, sends, stages, below)
-        if found == math.inf or low >= below:
+        slowest = _slowest_stage(done, sends, stages, below)
+        if slowest == math.inf or low >= below:
             return max(low, below) * (1 - BOUND_ROUNDING)
-        high = found
+        high = slowest
         middle = (low + high) / 2
-        found = _largest_stage(done, sends, stages, middle)
-        low, high = (middle, high) if found == math.inf else (low, found)
+        slowest = _slowest_stage(done, sends, stages, middle)
+        low, high = (middle, high) if slowest == math.inf else (low, slowest)
 
 
-def _largest_stage(done: Column, sends: Column, stages: int, limit: float) -> float:
-    """Return the largest of stages that each end as late as a limit allows, or infinity if they do not get through."""
+def _slowest_stage(done: Column, sends: Column, stages: int, limit: float) -> float:
+    """Return the time of the slowest stage if each ends as late as a limit allows; infinite if kernels are left."""
     ends = done + sends
-    reached = largest = 0.0
+    reached = slowest = 0.0
     for _ in range(stages):
         possible = ends <= reached + limit
         latest = float(done[possible].max(initial=0.0))
         if latest <= reached:
             break
-        largest = max(largest, float(ends[possible & (done == latest)].min()) - reached)
+        slowest = max(slowest, float(ends[possible & (done == latest)].min()) - reached)
         reached = latest
-    return largest if reached >= done[-1] else math.inf
+    return slowest if reached >= done[-1] else math.inf

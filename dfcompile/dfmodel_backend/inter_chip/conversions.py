@@ -16,7 +16,7 @@ from dfcompile.dfmodel_backend.inter_chip.splits import are_independent, canonic
 from dfcompile.dfmodel_backend.machine.network import collective_times as times
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, topology
 from dfcompile.dfmodel_backend.machine.system import Collective, Link, System
-from dfcompile.dfmodel_backend.workload.graph import ExchangeKind, Held, Layout, Partial, Split
+from dfcompile.dfmodel_backend.workload.graph import DimensionLayout, ExchangeKind, Layout, Partial, Split
 from dfcompile.errors import InternalError
 
 
@@ -219,7 +219,7 @@ class Conversions:
             found.append(canonical(elements, moduli, -(-block // self._chips[place])))
         return tuple(dict.fromkeys(found))
 
-    def _steps(self, layout: Layout, needed: Layout, held: Sequence[Sequence[Held]]) -> Iterator[Step]:
+    def _steps(self, layout: Layout, needed: Layout, held: Sequence[Sequence[DimensionLayout]]) -> Iterator[Step]:
         for place, options in enumerate(held):
             for option in options:
                 kind = _kind(layout[place], option)
@@ -296,7 +296,7 @@ def _rank(steps: Sequence[Step]) -> tuple[float, int, int]:
     )
 
 
-def _kind(before: Held, after: Held) -> ExchangeKind | None:
+def _kind(before: DimensionLayout, after: DimensionLayout) -> ExchangeKind | None:
     """Return what changes a layout along one dimension, if anything does."""
     if before == after or isinstance(after, Partial):
         return None

@@ -1,9 +1,9 @@
 """The share of one chip: layouts of tensors, and extents, bytes and traffic of each kernel [ko24].
 
-A tensor is the matrix that its kernel makes, ``outer·m`` rows of ``n``. A reader takes it as one of its operands, as it
-is or transposed, by the extents: of ``outer`` products ``A[m, k] B[k, n]`` the dimension m moves along the rows of A,
-k along the columns of A and the rows of B, n along the columns of B. An operand that all products share has no
-axis for ``outer``: where products are split it is needed whole, and so is a weight update's other operand.
+A tensor is a matrix, ``outer·m`` rows of ``n``, that one kernel makes. A kernel reads it as the operand that fits its
+extents, as it is or transposed. Of ``outer`` products ``A[m, k] B[k, n]`` m moves along the rows of A, k along the
+columns of A and the rows of B, n along the columns of B. An operand that all products share has no axis for ``outer``:
+every chip needs all of it where the products are split over chips.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,11 +33,11 @@ class Layout(StrEnum):
     ROWS = "SR"  # split along M or outer
 
 
-Needs: TypeAlias = Mapping["Dim", Layout]  # of a tensor, by the split of the kernel that reads it
+Needs: TypeAlias = Mapping["Dim", Layout]  # in which a kernel reads a tensor, by the dimension that is split of it
 
 
 def _by_dim(layouts: str) -> Needs:
-    """Return layouts by split: of outer, M, K, N, and of none."""
+    """Return the layouts of a kernel split along outer, M, K, N, and of one that is not split."""
     return dict(zip(Dim, map(Layout, layouts.split()), strict=True))
 
 
@@ -53,7 +53,7 @@ def given_layout(sharding: Dim) -> Layout:
 
 
 def needed_layout(consumer: DesignKernel, sharding: Dim, tensor_bytes: float) -> Layout:
-    """Return the layout in which a kernel takes a tensor; its operand is told by the tensor's size."""
+    """Return the layout in which a kernel reads a tensor, by [ko24]'s table, which tells operands by their size."""
     if not consumer.variant.is_gemm:
         return _GIVES[sharding]
     if consumer.tiling is Dim.K:
@@ -83,12 +83,12 @@ REDUCING = ("norm", "softmax")  # in the name of a kernel: nothing else in a fil
 
 
 class Operand(Struct, frozen=True):
-    """How an operand lies: which dimensions make its rows and its columns, outer ones first.
+    """An operand in one orientation: which dimensions lie along its rows and its columns, outermost first.
 
     Attributes:
-        name: of the operand; what lies in another way is the same one.
-        rows: their extents multiplied are the rows.
-        columns: the same.
+        name: ``A`` or ``B`` of a gemm, in any orientation; empty for the operands of elementwise kernels.
+        rows: the number of rows is the product of their extents.
+        columns: as for rows.
     """
 
     name: str
@@ -97,12 +97,12 @@ class Operand(Struct, frozen=True):
 
 
 def _operands_of(name: str, sides: str) -> tuple[Operand, ...]:
-    """Return operands written as dimensions of their rows and of their columns, with a comma."""
-    split = (one.split(",") for one in sides.split())
+    """Return the orientations of an operand, written ``rows,columns``: ``OM,N`` has outer and M along its rows."""
+    split = (side.split(",") for side in sides.split())
     return tuple(Operand(name, tuple(map(Dim, rows)), tuple(map(Dim, columns))) for rows, columns in split)
 
 
-_ELEMENTWISE = _operands_of("", "OM,N N,OM M,N OM, ,N")  # also the same for all outer, all columns, all rows
+_ELEMENTWISE = _operands_of("", "OM,N N,OM M,N OM, ,N")  # the last three are broadcast along outer, columns or rows
 _FIRST = _operands_of("A", "OM,K OK,M M,K K,M")
 _SECOND = _operands_of("B", "OK,N ON,K K,N N,K")
 _OPERANDS: Mapping[KernelVariant, tuple[Operand, ...]] = MappingProxyType(
@@ -117,50 +117,51 @@ _OPERANDS: Mapping[KernelVariant, tuple[Operand, ...]] = MappingProxyType(
 
 @lru_cache(maxsize=8)  # thousands of choices of one design have the same kernels
 def needs_by_axes(kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...]) -> tuple[Needs, ...]:
-    """Return, per edge, in which layout its reader takes the tensor for each split of the reader."""
+    """Return, per edge, the layout in which its consumer reads the tensor, for each dimension that may be split."""
     by_id = {kernel.id: kernel for kernel in kernels}
-    read: dict[int, list[tuple[int, DesignKernel]]] = {}
-    for at, edge in enumerate(edges):
-        read.setdefault(edge.target, []).append((at, by_id[edge.source]))
+    tensors: dict[int, list[tuple[int, DesignKernel]]] = {}
+    for number, edge in enumerate(edges):
+        tensors.setdefault(edge.target, []).append((number, by_id[edge.source]))
     read_as: dict[int, Operand | None] = {}
-    for taker, tensors in read.items():
-        read_as |= _operands(by_id[taker], tensors)
-    return tuple(_needs(by_id[edge.source], by_id[edge.target], read_as[at]) for at, edge in enumerate(edges))
+    for consumer, inputs in tensors.items():
+        read_as |= _operands(by_id[consumer], inputs)
+    return tuple(_needs(by_id[edge.source], by_id[edge.target], read_as[number]) for number, edge in enumerate(edges))
 
 
-def _operands(taker: DesignKernel, read: Sequence[tuple[int, DesignKernel]]) -> dict[int, Operand | None]:
-    """Return as which operand each tensor is read, by the number of its edge: each is one of its own, if possible.
+def _operands(consumer: DesignKernel, inputs: Sequence[tuple[int, DesignKernel]]) -> dict[int, Operand | None]:
+    """Return, by number of the edge, as which operand each input is read; two inputs are one operand only if they must.
 
-    What may be one operand alone comes first; of others the first edge is the first operand.
+    An input that fits a single operand comes first; of the others the first edge is the first operand.
     """
-    fitting = {at: [one for one in _OPERANDS[taker.variant] if _fits(one, giver, taker)] for at, giver in read}
-    found: dict[int, Operand | None] = {}
+    operands = _OPERANDS[consumer.variant]
+    fitting = {edge: [operand for operand in operands if _fits(operand, source, consumer)] for edge, source in inputs}
+    chosen: dict[int, Operand | None] = {}
     taken: set[str] = set()
-    for at in sorted(fitting, key=lambda one: (len({operand.name for operand in fitting[one]}), one)):
-        free = [operand for operand in fitting[at] if not operand.name or operand.name not in taken]
-        found[at] = next(iter([*free, *fitting[at]]), None)
-        taken |= {operand.name for operand in (found[at],) if operand is not None}
-    return found
+    for edge in sorted(fitting, key=lambda edge: (len({operand.name for operand in fitting[edge]}), edge)):
+        free = [operand for operand in fitting[edge] if operand.name not in taken]
+        chosen[edge] = operand = next(iter([*free, *fitting[edge]]), None)
+        if operand is not None:
+            taken.add(operand.name)
+    return chosen
 
 
-def _fits(operand: Operand, giver: DesignKernel, taker: DesignKernel) -> bool:
-    extents = _extents(taker)
-    sides = (operand.rows, operand.columns)
-    return tuple(prod(extents[dim] for dim in side) for side in sides) == (giver.outer * giver.m, giver.n)
+def _fits(operand: Operand, producer: DesignKernel, consumer: DesignKernel) -> bool:
+    extents = _extents(consumer)
+    return tuple(prod(extents[dim] for dim in side) for side in (operand.rows, operand.columns)) == producer.matrix
 
 
-def _needs(giver: DesignKernel, taker: DesignKernel, operand: Operand | None) -> Needs:
+def _needs(producer: DesignKernel, consumer: DesignKernel, operand: Operand | None) -> Needs:
     if operand is not None:
-        return {dim: _layout(operand, dim, taker) for dim in Dim}
+        return {dim: _layout(operand, dim, consumer) for dim in Dim}
     # A reshape keeps the order of elements: what is split along the outermost axis stays so.
-    is_reshape = not taker.variant.is_gemm and giver.outer * giver.m * giver.n == taker.outer * taker.m * taker.n
+    is_reshape = not consumer.variant.is_gemm and prod(producer.matrix) == prod(consumer.matrix)
     return {dim: Layout.ROWS if is_reshape and dim.shard is Dim.M else Layout.REPLICATED for dim in Dim}
 
 
-def _layout(operand: Operand, dim: Dim, taker: DesignKernel) -> Layout:
-    extents = _extents(taker)
+def _layout(operand: Operand, dim: Dim, consumer: DesignKernel) -> Layout:
+    extents = _extents(consumer)
     for side, layout in ((operand.rows, Layout.ROWS), (operand.columns, Layout.COLUMNS)):
-        outermost = next((one for one in side if extents[one] > 1), None)
+        outermost = next((axis for axis in side if extents[axis] > 1), None)
         if dim in side:
             return layout if dim is outermost else Layout.REPLICATED
     return Layout.REPLICATED
@@ -171,10 +172,10 @@ def _extents(kernel: DesignKernel) -> dict[Dim, int]:
 
 
 def exchanged_statistics(kernel: DesignKernel, sharding: Dim, rows: int, columns: int) -> int:
-    """Return how many statistics chips all-reduce that share a kernel of ``rows`` by ``columns``; 0 if none.
+    """Return how many statistics the chips that share a kernel of ``rows`` by ``columns`` all-reduce; 0 if none.
 
-    A normalization or a softmax reduces along rows, unless these come in tiles: a tile holds all that its results
-    depend on.
+    A normalization or a softmax reduces along rows, or along columns if rows are cut into tiles: no result depends on
+    another tile. Chips that split the reduced dimension exchange statistics.
     """
     reduces = not kernel.variant.is_gemm and any(word in kernel.name.lower() for word in REDUCING)
     if not reduces or sharding is not (Dim.N if kernel.tiling.shard is Dim.M else Dim.M):
@@ -185,36 +186,32 @@ def exchanged_statistics(kernel: DesignKernel, sharding: Dim, rows: int, columns
 def needs_of(
     kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...], compatibility: Compatibility
 ) -> tuple[Needs, ...]:
-    """Return, per edge, in which layout its reader takes the tensor for each split of the reader.
-
-    As a flaw by the table of [ko24].
-    """
+    """Return what `needs_by_axes` does, or the needs of [ko24]'s table where its flaw is to be repeated."""
     if not compatibility.layouts_by_letter:
         return needs_by_axes(kernels, edges)
     by_id = {kernel.id: kernel for kernel in kernels}
     ends = [(by_id[edge.source], by_id[edge.target]) for edge in edges]
-    return tuple({dim: needed_layout(taker, dim, giver.output_bytes) for dim in Dim} for giver, taker in ends)
+    return tuple({dim: needed_layout(target, dim, source.output_bytes) for dim in Dim} for source, target in ends)
 
 
 def layer_edges(design: Design) -> tuple[DesignEdge, ...]:
     """Return connections from the last kernels of a layer to the first ones of the next layer of the same pass.
 
-    They are told by their extents; gradients stay where they are. They cost what a change of layout on them costs:
-    what they hold is the input and the output of the graph, which is moved whatever the layouts.
+    Two kernels are connected if their outputs have the same extents; gradients of weights go to no other layer. Such a
+    connection costs its change of layout alone: its tensor is an input and an output of the graph and counts as these.
     """
     batch = design.execution.batch
     if not design.shards_kernels or batch.layers <= 1 or batch.layers_in_graph > 1:
         return ()
-    read = {edge.source for edge in design.edges}
-    made = {edge.target for edge in design.edges}
-    last = [k for k in design.kernels if k.id not in read and k.collective is not Collective.ALL_REDUCE_PERIODIC]
-    first = [k for k in design.kernels if k.id not in made and not k.variant.is_gemm]
-    matrix = {k.id: (k.backward, k.outer * k.m, k.n) for k in design.kernels}
+    sources = {edge.source for edge in design.edges}
+    targets = {edge.target for edge in design.edges}
+    last = [k for k in design.kernels if k.id not in sources and k.collective is not Collective.ALL_REDUCE_PERIODIC]
+    first = [k for k in design.kernels if k.id not in targets and not k.variant.is_gemm]
     return tuple(
-        DesignEdge(giver.id, taker.id, zero_out=False)
-        for giver in last
-        for taker in first
-        if giver.id != taker.id and matrix[giver.id] == matrix[taker.id]
+        DesignEdge(producer.id, consumer.id, zero_out=False)
+        for producer in last
+        for consumer in first
+        if producer.id != consumer.id and (producer.backward, producer.matrix) == (consumer.backward, consumer.matrix)
     )
 
 
@@ -257,20 +254,20 @@ def shares_of(
     return _with_statistics_and_boundary(design, list(shares))
 
 
-def _with_statistics_and_boundary(design: Design, found: list[Share]) -> tuple[Share, ...]:
-    """Return the shares with statistics, and with the layout changes of what the layer hands to the next one."""
-    for number, share in enumerate(found):
+def _with_statistics_and_boundary(design: Design, shares: list[Share]) -> tuple[Share, ...]:
+    """Add the exchange of statistics, and the changes of layout between the layer and the next one."""
+    for number, share in enumerate(shares):
         statistics = exchanged_statistics(share.kernel, share.sharding, share.work.rows, share.work.n)
         if statistics:
-            found[number] = _exchanging(share, Collective.ALL_REDUCE, statistics * design.execution.word_bytes)
+            shares[number] = _exchanging(share, Collective.ALL_REDUCE, statistics * design.execution.word_bytes)
     edges = layer_edges(design)
     position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
     for edge, needed in zip(edges, needs_by_axes(design.kernels, edges), strict=True):
-        giver, taker = found[position[edge.source]], found[position[edge.target]]
-        change = conversion(given_layout(giver.sharding), needed[taker.sharding])
+        producer, consumer = shares[position[edge.source]], shares[position[edge.target]]
+        change = conversion(given_layout(producer.sharding), needed[consumer.sharding])
         if change is not Collective.NONE:
-            found[position[edge.source]] = _exchanging(giver, change, giver.output_bytes)
-    return tuple(found)
+            shares[position[edge.source]] = _exchanging(producer, change, producer.output_bytes)
+    return tuple(shares)
 
 
 def _exchanging(share: Share, collective: Collective, size_bytes: int) -> Share:
@@ -278,7 +275,7 @@ def _exchanging(share: Share, collective: Collective, size_bytes: int) -> Share:
 
 
 def in_micro_batches(shares: tuple[Share, ...], micro_batches: float) -> tuple[Share, ...]:
-    """Return the shares of a language model with another number of micro-batches; what comes once a batch is split."""
+    """Return a language model's shares for another number of micro-batches: the exchange of gradients is spread."""
     once = Collective.ALL_REDUCE_PERIODIC
     return tuple(
         replace(share, exchange=((once, share.output_bytes / micro_batches), *share.exchange[1:]))
@@ -296,7 +293,7 @@ def _share(
         if dim is not Dim.NONE:
             extents[dim] = -(-extents[dim] // parts)
     word = design.execution.word_bytes
-    # Of its own; 0: those of the chip.
+    # Stages per core of this kernel alone; 0: as the chip has.
     stages = max(1, design.execution.effective_stage) if kernel.systolic and kernel.use_effective_stage else 0
     rows, k, n = extents[Dim.M], extents[Dim.K], extents[Dim.N]
     output = rows * n * word
@@ -340,15 +337,15 @@ def _exchange(
         return [(Collective.ALL_REDUCE, output_bytes)] if is_reduced else []
     if kind is WorkloadKind.HPL:
         x, y = grid(design)
-        found = [(Collective.BROADCAST, size / x if x > 1 else 0.0)]
+        exchanges = [(Collective.BROADCAST, size / x if x > 1 else 0.0)]
         if kernel.collective_2 is Collective.POINT_TO_POINT:
-            found.append((Collective.POINT_TO_POINT, size / y if y > 1 else 0.0))
-        return found
+            exchanges.append((Collective.POINT_TO_POINT, size / y if y > 1 else 0.0))
+        return exchanges
     if kind is WorkloadKind.FFT:
         return [(kernel.collective, size / (design.machine.chips // batch.copies) ** 2)]
     whole = output_bytes if kind is WorkloadKind.LLM else size
-    once = kernel.collective is Collective.ALL_REDUCE_PERIODIC
-    return [(kernel.collective, whole / micro_batches if once else whole)]
+    is_once_a_batch = kernel.collective is Collective.ALL_REDUCE_PERIODIC
+    return [(kernel.collective, whole / micro_batches if is_once_a_batch else whole)]
 
 
 def edge_shares(
@@ -357,13 +354,13 @@ def edge_shares(
     """Return the shares of all connections, with the layout changes on them."""
     needs = needs_of(design.kernels, design.edges, compatibility)
     levels = design.levels
-    found = []
+    edges = []
     for edge, (source, target), needed in zip(design.edges, design.ends, needs, strict=True):
-        giver, taker = shares[source], shares[target]
-        size = 0 if edge.zero_out else giver.output_bytes
+        producer, consumer = shares[source], shares[target]
+        size = 0 if edge.zero_out else producer.output_bytes
         change = Collective.NONE
         if design.shards_kernels:
-            change = conversion(given_layout(giver.sharding), needed[taker.sharding])
-        exchange = ((change, float(giver.output_bytes)),) if change is not Collective.NONE else ()
-        found.append(EdgeShare(source, target, size, levels[target] - levels[source] + 1, exchange))
-    return tuple(found)
+            change = conversion(given_layout(producer.sharding), needed[consumer.sharding])
+        exchange = ((change, float(producer.output_bytes)),) if change is not Collective.NONE else ()
+        edges.append(EdgeShare(source, target, size, levels[target] - levels[source] + 1, exchange))
+    return tuple(edges)

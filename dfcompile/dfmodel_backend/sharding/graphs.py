@@ -16,8 +16,8 @@ from dfcompile.dfmodel_backend.inter_chip.splits import split_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.graph import (
     DataflowGraph,
+    DimensionLayout,
     Exchange,
-    Held,
     Layout,
     Partial,
     Split,
@@ -42,7 +42,7 @@ def layout_of(
     kernel: Kernel, array: int, choice: Choice, elements: int, chips: Sequence[int], *, is_result: bool
 ) -> Layout:
     """Return the layout in which a kernel needs an operand, or leaves a result, given its number."""
-    held: list[Held] = []
+    held: list[DimensionLayout] = []
     for place, (loop, digit) in enumerate(_split_loops(kernel, array, choice, is_result=is_result)):
         if loop is not None and digit is not None:
             shared = _dimensions_of(choice[place], choice)
@@ -92,7 +92,7 @@ def loops_left(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> tuple[tu
     return tuple(found)
 
 
-Words = Mapping[tuple[int, Held], str]  # by dimension of the network
+Words = Mapping[tuple[int, DimensionLayout], str]  # by dimension of the network
 Sharding = Mapping[str, Choice]  # by name of the kernel; one that is missing is whole
 
 
@@ -263,7 +263,7 @@ class SplitGraph:
 
     def _words(self, tensor: Tensor, chosen: Sharding) -> Words:
         """Return what people call the parts of a tensor: an axis as its source, or as a reader, sees it."""
-        words: dict[tuple[int, Held], str] = {}
+        words: dict[tuple[int, DimensionLayout], str] = {}
         ends = [(tensor.source, True)] if tensor.source else []
         for name, is_result in (*ends, *((use.kernel, False) for use in tensor.uses)):
             kernel, choice = self._kernels[name], chosen[name]

@@ -60,6 +60,11 @@ class DesignKernel(Struct, frozen=True):
         return self.variant is KernelVariant.GEMM_INPUT1_WEIGHT
 
     @property
+    def matrix(self) -> tuple[int, int]:
+        """Rows and columns of its output: ``outer`` matrices, one below the other."""
+        return self.outer * self.m, self.n
+
+    @property
     def flop(self) -> float:
         """FLOP of all its inputs, unsharded."""
         elements = self.outer * self.m * self.n * max(1, self.num_input)

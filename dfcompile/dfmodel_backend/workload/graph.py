@@ -1,6 +1,6 @@
 """The dataflow graph: kernels and the tensors that they exchange [ko24, section 3].
 
-And how an array lies on the chips of a network, with what they exchange to change that; and orders of nodes.
+Also layouts (how an array lies on the chips of a network), the exchanges that change them, and topological orders.
 """
 
 import math
@@ -38,27 +38,27 @@ class Split(Struct, frozen=True):
         return offsets // self.block
 
     def starts(self, end: int) -> Offsets:
-        """Return offsets up to an end among which are all where the coordinate changes."""
-        found = np.zeros(1, np.int64)
+        """Return the offsets below ``end`` where the coordinate changes, and possibly others."""
+        starts = np.zeros(1, np.int64)
         for length, step in zip((end, *self.moduli), (*self.moduli, self.block), strict=True):
-            places = np.arange(0, length, step, dtype=np.int64)
-            found = (found[:, None] + places[None, :]).ravel()
-        return found[found < end]
+            within = np.arange(0, length, step, dtype=np.int64)
+            starts = (starts[:, None] + within[None, :]).ravel()
+        return starts[starts < end]
 
     @property
     def granule(self) -> int:
-        """Elements in a row that have the same coordinate wherever they lie."""
+        """A length g: elements at offsets ``i * g`` to ``(i + 1) * g - 1`` have the same coordinate, for every i."""
         return math.gcd(self.block, *self.moduli)
 
 
 class Partial(Struct, frozen=True):
-    """Every chip along the dimension has a value of each element; they are to be combined."""
+    """Every chip along the dimension has its own value of each element; the results are these values combined."""
 
     kind: LoopKind
 
 
-Held = Split | Partial | None  # along one dimension of the network; None: every chip has all
-Layout = tuple[Held, ...]  # one entry per dimension, innermost first
+DimensionLayout = Split | Partial | None  # along one dimension of the network; None: every chip has all
+Layout = tuple[DimensionLayout, ...]  # one entry per dimension, innermost first
 
 
 @unique
@@ -78,15 +78,15 @@ class Exchange(Struct, frozen=True):
     Attributes:
         tensor: name.
         source: the kernel that makes it, in whose configuration it is exchanged.
-        readers: kernels that need the layout that this leads to; none of an output of the model that is completed.
+        readers: kernels that need the new layout; none if the results of an output of the model are combined.
         kind: the collective.
         dimensions: of the network along which chips take part, counted from the innermost.
         before: layout along these dimensions, in words.
         after: layout along these dimensions, in words.
-        message_bytes: of the tensor that the chips of one group have together at that step, at most [ko24].
+        message_bytes: that the chips of one group together have of the tensor; of the group with most of it [ko24].
         moved_bytes: that all chips together receive.
-        time_ns: of it.
-        layouts: before and after, along all dimensions.
+        time_ns: that the collective takes.
+        layouts: before and after, along all dimensions of the network.
     """
 
     tensor: str
@@ -128,11 +128,11 @@ class Tensor(Struct, frozen=True):
     source: str  # the kernel that makes it; empty for inputs and weights of the model
     uses: tuple[Use, ...]
     element_bytes: int = 1
-    is_looked_up: bool = False  # at places that depend on data: every iteration of its reader reads as much of it
+    is_looked_up: bool = False  # at indices that depend on data; each iteration of its reader reads equally much
 
     @property
     def elements(self) -> int:
-        """Number of elements; a part of one counts."""
+        """Number of elements, rounded up."""
         return -(-self.size_bytes // self.element_bytes)
 
 
@@ -145,7 +145,7 @@ class DataflowGraph(Struct, frozen=True, dict=True):
             tensors.
         tensors: in a fixed order; every name is unique.
         assumptions: decisions made when the graph was built.
-        exchanges: of all chips, where this is what one of several has of a graph; in the order of the tensors.
+        exchanges: between chips, if the graph is the share of one of several; in the order of the tensors.
     """
 
     name: str
@@ -221,7 +221,7 @@ Ends = Sequence[tuple[int, int]]  # of each edge
 
 
 def topological_order(count: int, ends: Ends) -> list[int]:
-    """Return the nodes in topological order, ties as they are numbered, but for those of a cycle and behind one."""
+    """Return the nodes in topological order, of several the smallest first; nodes of or behind a cycle are left out."""
     waits = [0] * count
     targets: list[list[int]] = [[] for _ in range(count)]
     for source, target in ends:
@@ -230,7 +230,7 @@ def topological_order(count: int, ends: Ends) -> list[int]:
     ready = [node for node in range(count) if not waits[node]]
     order = []
     while ready:
-        # The first node that is free keeps the user's order where it is one.
+        # Taking the smallest ready node keeps an order that is topological already.
         order.append(heappop(ready))
         for target in targets[order[-1]]:
             waits[target] -= 1

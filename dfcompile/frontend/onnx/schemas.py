@@ -1,7 +1,7 @@
-"""Schemas: what ONNX's tools know of an operator, of ONNX itself or a contributed one.
+"""Schemas: the inputs, outputs and attributes of operators, of ONNX itself and contributed by onnxruntime.
 
-A draft calls an operator of another domain than ONNX's by its full name, such as com.microsoft.Gelu; onnxruntime's
-FusedConv and FusedGemm become the nodes of ONNX that they were fused from.
+A draft, the ONNX model while it is normalised, calls an operator of another domain than ONNX's by its full name, as in
+com.microsoft.Gelu; FusedConv and FusedGemm become the nodes of ONNX that onnxruntime fused them from.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ from dfcompile.frontend.onnx.draft import OWN_DOMAINS, text
 from dfcompile.frontend.onnx.element_type import schema_name
 
 # The contributed operators that can be compiled, by the name that drafts have for them.
-CONTRIBUTED: Mapping[str, ContributedOperator] = {each.op_type: each for each in (*LAYERS, *QUANTISED)}
-# What onnxruntime has in the domain of ONNX, in operator sets before the one where ONNX has it as well, if ever.
+CONTRIBUTED: Mapping[str, ContributedOperator] = {operator.op_type: operator for operator in (*LAYERS, *QUANTISED)}
+# Operators of onnxruntime in ONNX's own domain, with the operator set in which ONNX defines them itself; 2**31: none.
 _MISPLACED = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 2**31}
 _FUSED = {"FusedConv": "Conv", "FusedGemm": "Gemm"}
 # By name: the attributes whose values FusedConv lists as 'activation_params'.
@@ -30,8 +30,9 @@ _ACTIVATIONS: Mapping[str, Sequence[str]] = {
     "Clip": ("min", "max"),
     "HardSigmoid": ("alpha", "beta"),
 }
-_BOUNDS_AS_OPERANDS = 11  # the operator set from which a Clip has them
-_OF_GEMM = {"activation_alpha": "alpha", "activation_beta": "beta", "activation_gamma": "gamma"}
+_BOUNDS_AS_OPERANDS = 11  # from this operator set on, the bounds of Clip are operands, not attributes
+# Attributes of FusedGemm, and those of its activation that they are.
+_GEMM_PARAMETERS = {"activation_alpha": "alpha", "activation_beta": "beta", "activation_gamma": "gamma"}
 
 
 def schema_of(op_type: str, opset: int) -> OpSchema:
@@ -51,18 +52,13 @@ def schema_of(op_type: str, opset: int) -> OpSchema:
 
 
 def fits_schema(node: onnx.NodeProto, opset: int) -> bool:
-    """Whether a node of ONNX's own operators has as many operands and results as its operator takes and gives.
-
-    Args:
-        node: any.
-        opset: version of the operators; of one that they do not have the answer is no.
-    """
+    """Whether ONNX's operator set of a version has the operator of a node, with as many inputs and outputs."""
     try:
         schema = onnx.defs.get_schema(node.op_type, opset, "")
     except onnx.defs.SchemaError:
         return False
-    is_given = schema.min_input <= len(node.input) <= schema.max_input
-    return is_given and schema.min_output <= len(node.output) <= schema.max_output
+    inputs_fit = schema.min_input <= len(node.input) <= schema.max_input
+    return inputs_fit and schema.min_output <= len(node.output) <= schema.max_output
 
 
 @cache  # ONNX has one table of schemas for the process, which refuses a second entry of a name
@@ -73,13 +69,12 @@ def register_contributed() -> None:
 
 
 def add_nodes(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> None:
-    """Put nodes in a model, in place: contributed operators by their full name, fused ones in their parts.
+    """Add nodes to a model, in place: contributed operators under their full name, fused ones as separate nodes.
 
-    So no operator of one domain is taken for that of the same name in another one. A fused activation becomes nodes of
-    ONNX itself.
+    The full name keeps apart operators of the same name in two domains.
 
     Raises:
-        UnsupportedOpError: a fused node has an activation that is not known.
+        UnsupportedOpError: a fused node has an unknown activation.
     """
     opset = next((entry.version for entry in model.opset_import if entry.domain in OWN_DOMAINS), 1)
     for node in nodes:
@@ -97,17 +92,13 @@ def add_nodes(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> None:
 
 
 def _unfused(node: onnx.NodeProto, opset: int) -> Iterator[onnx.NodeProto]:
-    """Yield the nodes that a fused one stands for; any other node itself.
+    """Yield the nodes that a fused node was made from; any other node itself.
 
     ``[c] y = FusedConv<activation="Relu">(x, w, b, z)`` becomes
     ``[c] y.conv = Conv(x, w, b) [c.add] y.add = Add(y.conv, z) [c.relu] y = Relu(y.add)``.
 
-    Args:
-        node: any.
-        opset: version of ONNX's own operators.
-
     Raises:
-        UnsupportedOpError: the activation is none that is known, or has another number of parameters.
+        UnsupportedOpError: the activation is unknown, or has another number of parameters.
     """
     if node.domain != DOMAIN or node.op_type not in _FUSED:
         yield node
@@ -118,14 +109,14 @@ def _unfused(node: onnx.NodeProto, opset: int) -> Iterator[onnx.NodeProto]:
         known = ", ".join(sorted(filter(None, _ACTIVATIONS)))
         raise UnsupportedOpError(f"node {name!r}: attribute 'activation' is {activation!r} against {known}")
     steps = [_FUSED[node.op_type]]
-    added = node.input[3] if node.op_type == "FusedConv" and len(node.input) > 3 else ""
-    steps += ["Add"] * bool(added) + [activation] * bool(activation)
+    addend = node.input[3] if node.op_type == "FusedConv" and len(node.input) > 3 else ""
+    steps += ["Add"] * bool(addend) + [activation] * bool(activation)
     values = [f"{node.output[0]}.{step.lower()}" for step in steps[:-1]] + [node.output[0]]
     product = helper.make_node(steps[0], node.input[:3], values[:1], name=node.name)
     product.attribute.extend(entry for entry in node.attribute if not entry.name.startswith("activation"))
     yield product
-    if added:
-        yield helper.make_node("Add", [values[0], added], [values[1]], name=f"{name}.add")
+    if addend:
+        yield helper.make_node("Add", [values[0], addend], [values[1]], name=f"{name}.add")
     if activation:
         applied = helper.make_node(activation, [values[-2]], values[-1:], name=f"{name}.{activation.lower()}")
         parameters = _parameters(node, name, activation)
@@ -140,12 +131,12 @@ def _unfused(node: onnx.NodeProto, opset: int) -> Iterator[onnx.NodeProto]:
 
 
 def _parameters(node: onnx.NodeProto, name: str, activation: str) -> Mapping[str, float]:
-    wanted = _ACTIVATIONS[activation]
+    names = _ACTIVATIONS[activation]
     listed = next((tuple(entry.floats) for entry in node.attribute if entry.name == "activation_params"), None)
     if listed is not None:
-        if len(listed) != len(wanted):
-            found = f"attribute 'activation_params' has {len(listed)} numbers"
-            raise UnsupportedOpError(f"node {name!r}: {found} against {len(wanted)} of {activation}")
-        return dict(zip(wanted, listed, strict=True))
-    given = {_OF_GEMM[entry.name]: entry.f for entry in node.attribute if entry.name in _OF_GEMM}
-    return {parameter: value for parameter, value in given.items() if parameter in wanted}
+        if len(listed) != len(names):
+            numbers = f"attribute 'activation_params' has {len(listed)} numbers"
+            raise UnsupportedOpError(f"node {name!r}: {numbers} against {len(names)} of {activation}")
+        return dict(zip(names, listed, strict=True))
+    values = {_GEMM_PARAMETERS[entry.name]: entry.f for entry in node.attribute if entry.name in _GEMM_PARAMETERS}
+    return {parameter: value for parameter, value in values.items() if parameter in names}

@@ -1,4 +1,4 @@
-"""The graph that ``transformers`` runs, exported without weights: the one adapter of both packages here."""
+"""The graph that ``transformers`` runs, exported without weights; the one adapter of PyTorch and transformers."""
 
 import importlib
 import importlib.util
@@ -24,11 +24,11 @@ _CACHE_NAMES = ("past_key", "past_key_values", "key_cache", "value_cache")
 
 
 def exported_trace(values: Mapping[str, object], group: Sequences, where: str) -> Trace:
-    """Return the graph of prompts, or of tokens behind a cache, through a model, on tensors without values.
+    """Return the graph that a model runs for prompts, or for new tokens and a cache, on tensors without values.
 
     Args:
         values: of the configuration.
-        group: of sequences; their past is in the cache, which is an input of the graph.
+        group: sequences of equal lengths; their past is in the cache, which is an input of the graph.
         where: names the configuration in errors.
 
     Raises:
@@ -38,7 +38,7 @@ def exported_trace(values: Mapping[str, object], group: Sequences, where: str) -
     if missing:
         raise UserError(f"--from-graph: needs {' and '.join(missing)} (pip install 'dfcompile[transformers]')")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # both packages warn of their own code
         with work_of(3) as work:
             with stage("importing PyTorch and transformers"), work.part(1):
                 for name in NEEDED:
@@ -54,7 +54,7 @@ def _exported(values: Mapping[str, object], where: str, shape: tuple[int, int], 
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     family = str(values.get("model_type"))
-    known = "deepseek_v3" if family == "kimi_k2" else family
+    known = "deepseek_v3" if family == "kimi_k2" else family  # the same layers under another name
     if known not in CONFIG_MAPPING:
         raise UserError(f"{where}: transformers knows no model_type {family!r}")
     left_out = ("model_type", "architectures", "quantization_config")
@@ -70,18 +70,18 @@ def _exported(values: Mapping[str, object], where: str, shape: tuple[int, int], 
     ids = torch.zeros(shape, dtype=torch.long, device="meta")
     if not past:
         return torch.export.export(model.eval(), (ids,), {"use_cache": False}, strict=False)
-    before = torch.zeros((shape[0], past), dtype=torch.long, device="meta")
+    past_ids = torch.zeros((shape[0], past), dtype=torch.long, device="meta")
     with torch.no_grad(), torch.device("meta"):
-        cache = model.eval()(before, use_cache=True).past_key_values
-    held = [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
-    return torch.export.export(_behind(model, cache), (ids, held), strict=False)
+        cache = model.eval()(past_ids, use_cache=True).past_key_values
+    cached = [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
+    return torch.export.export(_with_cache_input(model, cache), (ids, cached), strict=False)
 
 
-def _behind(model: "torch.nn.Module", cache: "Cache") -> "torch.nn.Module":
-    """Return a model whose cache is an input: as many tensors as an empty run of it left, keys before values."""
+def _with_cache_input(model: "torch.nn.Module", cache: "Cache") -> "torch.nn.Module":
+    """Return a model whose cache is an input: keys and values of each layer in turn, shaped as those of ``cache``."""
     import torch
 
-    class Behind(torch.nn.Module):
+    class WithCacheInput(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.model = model
@@ -94,23 +94,23 @@ def _behind(model: "torch.nn.Module", cache: "Cache") -> "torch.nn.Module":
             logits: torch.Tensor = self.model(ids, past_key_values=filled, use_cache=True).logits
             return logits
 
-    return Behind().eval()
+    return WithCacheInput().eval()
 
 
 def trace_of(program: "ExportedProgram") -> Trace:
     """Return an exported program as a trace."""
-    signature = program.graph_signature
-    held = {*signature.inputs_to_parameters, *signature.inputs_to_buffers, *signature.inputs_to_lifted_tensor_constants}
+    roles = program.graph_signature
+    parameters = {*roles.inputs_to_parameters, *roles.inputs_to_buffers, *roles.inputs_to_lifted_tensor_constants}
     nodes = []
     for node in program.graph.nodes:
         if node.op == "placeholder":
             is_cache = any(word in node.name for word in _CACHE_NAMES)
-            kind = PARAMETER if node.name in held else CACHE if is_cache else INPUT
+            kind = PARAMETER if node.name in parameters else CACHE if is_cache else INPUT
             nodes.append(TraceNode(node.name, kind, (), _shape(node)))
         elif node.op in ("call_function", "get_attr"):
-            read = tuple(one.name for one in node.all_input_nodes)
+            inputs = tuple(source.name for source in node.all_input_nodes)
             stack = list(node.meta.get("nn_module_stack", {}).values())
-            nodes.append(TraceNode(node.name, _op(node), read, _shape(node), str(stack[-1][0]) if stack else ""))
+            nodes.append(TraceNode(node.name, _op(node), inputs, _shape(node), str(stack[-1][0]) if stack else ""))
     return Trace(tuple(nodes))
 
 

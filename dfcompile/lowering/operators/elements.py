@@ -1,4 +1,4 @@
-"""The canonical operators that compute an expression of elements: one by one, reduced over axes, in any loops."""
+"""Canonical operators that compute an expression of elements: one by one, reduced over axes, or in any loop nest."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ class Elementwise(CanonicalOperator):
 
     Attributes:
         expression: Python source of the operands' elements ``a``, ``b``, ``c`` …, at most 26.
-        axes: per operand the result dimensions that its own dimensions stand for; broadcast as in numpy if none are
-            given.
-        starts: per operand where the part of it that is read begins along each of its dimensions, which may be longer
-            than the result's then; all operands are read whole if none are given.
+        axes: per operand the result dimension of each of its dimensions; if none are given, operands are broadcast as
+            in numpy.
+        starts: per operand and dimension the first index that is read: a dimension may then be longer than the
+            result's; if none are given, operands are read whole.
     """
 
     expression: str
@@ -42,7 +42,7 @@ class Elementwise(CanonicalOperator):
     starts: tuple[Axes, ...] | None = None
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Check that the expression is one of the operands, and that these can be broadcast to the result."""
+        """Check that the expression names the operands, and that these can be broadcast to the result."""
         self.check_operands(operands, 1, MOST_OPERANDS)
         self.check_expression(self.expression, len(operands))
         result = results[0]
@@ -54,16 +54,17 @@ class Elementwise(CanonicalOperator):
         for position, (operand, axes, starts) in enumerate(placed):
             for axis in axes:
                 self.check_axis("axes", axis, result)
-            pairs = [(extent, result.shape[axis]) for extent, axis in zip(operand.shape, axes, strict=False)]
-            if len(axes) != operand.rank or not (starts is not None or all(one in (1, whole) for one, whole in pairs)):
+            pairs = [(own, result.shape[axis]) for own, axis in zip(operand.shape, axes, strict=False)]
+            is_broadcast = all(own in (1, extent) for own, extent in pairs)
+            if len(axes) != operand.rank or (starts is None and not is_broadcast):
                 raise self.fault(f"operand {position}, {operand}, at axes {list(axes)} of the result {result}")
-            begun = zip(pairs, starts or (), strict=False)
-            fits = all(start + whole <= extent or (extent, start) == (1, 0) for (extent, whole), start in begun)
+            parts = zip(pairs, starts or (), strict=False)
+            fits = all(start + extent <= own or (own, start) == (1, 0) for (own, extent), start in parts)
             if starts is not None and (len(starts) != operand.rank or not fits):
                 raise self.fault(f"operand {position}, {operand}, read from {list(starts)} on for the result {result}")
 
     def operand_axes(self, operands: Sequence[Tensor], result: Tensor) -> tuple[tuple[int, ...], ...]:
-        """Return per operand the result dimensions that its dimensions stand for."""
+        """Return per operand the result dimension of each of its dimensions."""
         if self.axes is not None:
             return self.axes
         return tuple(tuple(range(result.rank - operand.rank, result.rank)) for operand in operands)
@@ -72,16 +73,16 @@ class Elementwise(CanonicalOperator):
         """Return per operand the index along each of its dimensions, of loops ``i0``, ``i1`` … over the result."""
         starts = self.starts or tuple((0,) * operand.rank for operand in operands)
         placed = zip(operands, self.operand_axes(operands, result), starts, strict=True)
-        columns = (zip(operand.shape, axes, its, strict=True) for operand, axes, its in placed)
-        return tuple(tuple(_index(extent, axis, start) for extent, axis, start in column) for column in columns)
+        dimensions = (zip(operand.shape, axes, begins, strict=True) for operand, axes, begins in placed)
+        return tuple(tuple(_index(*dimension) for dimension in of_operand) for of_operand in dimensions)
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
-        """Return the dimensions of the result; one that is broadcast does not move in an operand."""
+        """Return a loop per dimension of the result; the index of a broadcast dimension is 0."""
         loops = loops_over(result.shape)
         return LoopNest(loops, self.indices(operands, result), tuple(loops))
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self | None:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents; None where parts of operands are read."""
+        """Return the same operator, as no field depends on extents; None if it reads parts of operands."""
         return self if self.starts is None else None
 
 
@@ -93,12 +94,12 @@ def _index(extent: int, axis: int, start: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reduce(AnyExtents):
-    """``Y[kept] = reduce over the others of expression(a[i, …], b[i, …], …)``; operands are broadcast as in numpy.
+    """``Y[kept axes] = reduction, over the other axes, of expression(a[i, …], b[i, …], …)``.
 
     Attributes:
         reduction: how values become one.
-        axes: of the operands' common shape that are reduced, counted from the front.
-        keepdims: the result has extent 1 in the reduced axes; else it has no such dimensions.
+        axes: that are reduced, counted from the front, of the shape that operands are broadcast to as in numpy.
+        keepdims: the result has extent 1 in the reduced axes; else it does not have these axes.
         expression: Python source of the operands' elements ``a``, ``b`` …, computed before the reduction.
     """
 
@@ -108,26 +109,26 @@ class Reduce(AnyExtents):
     expression: str = "a"
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Check that the axes are those of the operands and that the result has the other ones."""
+        """Check that the axes exist, and that the shape of the result has those that are kept."""
         self.check_operands(operands, 1, MOST_OPERANDS)
         self.check_expression(self.expression, len(operands))
         shape, result = self.full_shape(operands), results[0]
         if len(set(self.axes)) != len(self.axes) or any(axis >= len(shape) for axis in self.axes):
             raise self.fault(f"field 'axes' is {self.axes} against different axes of rank {len(shape)}")
-        kept = kept_shape(shape, self.axes)
-        left = tuple(extent for axis, extent in enumerate(shape) if axis not in self.axes)
-        fits = result.shape == kept if self.keepdims else result.shape == left or result.elements == prod(left) == 1
-        if not fits:
-            wanted = kept if self.keepdims else left
+        full_rank = kept_shape(shape, self.axes)
+        lower_rank = tuple(extent for axis, extent in enumerate(shape) if axis not in self.axes)
+        wanted = full_rank if self.keepdims else lower_rank
+        # A single element may have any rank.
+        if result.shape != wanted and (self.keepdims or not result.elements == prod(lower_rank) == 1):
             raise self.fault(f"field 'keepdims' is {self.keepdims} with a result {result} against shape {list(wanted)}")
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
-        """Return the dimensions that are kept, and those that are reduced."""
+        """Return a loop per axis: parallel if it is kept, a reduction if not."""
         shape = self.full_shape(operands)
         kinds = [KINDS[self.reduction] if axis in self.axes else LoopKind.PARALLEL for axis in range(len(shape))]
         loops = {f"i{axis}": Loop(extent, kind=kinds[axis]) for axis, extent in enumerate(shape)}
-        places = [enumerate(tensor.shape, len(shape) - tensor.rank) for tensor in operands]
-        reads = tuple(tuple(f"i{axis}" if extent > 1 else "0" for axis, extent in each) for each in places)
+        dimensions = [enumerate(tensor.shape, len(shape) - tensor.rank) for tensor in operands]
+        reads = tuple(tuple(f"i{axis}" if extent > 1 else "0" for axis, extent in own) for own in dimensions)
         if result.rank == len(shape):
             write = tuple("0" if axis in self.axes else f"i{axis}" for axis in range(result.rank))
             return LoopNest(loops, reads, write)
@@ -138,7 +139,7 @@ class Reduce(AnyExtents):
         """Return the shape that the operands are broadcast to.
 
         Raises:
-            OperatorFieldError: they have none.
+            OperatorFieldError: their shapes do not broadcast.
         """
         shape = broadcast_shape([tensor.shape for tensor in operands])
         if shape is None:
@@ -147,18 +148,18 @@ class Reduce(AnyExtents):
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Return the shape that some are broadcast to, however many elements it has, or None if they do not fit.
+    """Return the shape that shapes are broadcast to as in numpy, or None if they do not fit.
 
     >>> broadcast_shape([(4, 1), (3,)])
     (4, 3)
     """
-    found = []
+    backwards = []
     for extents in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         wide = {extent for extent in extents if extent != 1}
         if len(wide) > 1:
             return None
-        found.append(wide.pop() if wide else 1)
-    return tuple(reversed(found))
+        backwards.append(wide.pop() if wide else 1)
+    return tuple(reversed(backwards))
 
 
 def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
@@ -172,16 +173,16 @@ def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Nest(CanonicalOperator):
-    """``Y[write(i)] = expression(a[read_0(i)], b[read_1(i)], …)`` in the order of the loops, reduced where asked for.
+    """``Y[write(i)] = expression(a[read_0(i)], b[read_1(i)], …)`` for all iterations i, in the order of the loops.
 
     Attributes:
         expression: Python source of the operands' elements ``a``, ``b`` … and of the loops ``i0``, ``i1`` …
         extents: of the loops, outer to inner.
         reads: per operand one affine expression of the loops per dimension.
         write: one affine expression of the loops per dimension of Y.
-        spatial: so many of the outermost loops are tasks, one per iteration.
-        reduction: how values written to one element become one; each element is written once if there is none.
-        has_base: a last operand of Y's shape has the elements that nothing else is written to; reductions start there.
+        spatial: how many of the outermost loops become tasks, one per iteration.
+        reduction: how values written to one element become one; without it each element is written at most once.
+        has_base: whether the last operand, of Y's shape, has the initial values of Y: reductions start from them.
     """
 
     expression: str
@@ -210,28 +211,28 @@ class Nest(CanonicalOperator):
         return {f"i{number}": extent for number, extent in enumerate(self.extents)}
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
-        """Return the loops that may be split: not those whose number is a value of the expression.
+        """Return the loops that may be split: not those whose number the expression uses as a value.
 
-        Reductions that start at a base are not split either: every part would start there.
+        Reductions that start from a base are not split either: every part would start from it.
         """
-        numbers = {node.id for node in ast.walk(expression_tree(self.expression)) if isinstance(node, ast.Name)}
+        used = {node.id for node in ast.walk(expression_tree(self.expression)) if isinstance(node, ast.Name)}
         written = {name for index in self.write for name in affine(index) or ()}
         loops = {}
         for name, extent in self.loops().items():
             is_reduced = self.reduction is not None and name not in written
-            if name not in numbers and not (is_reduced and self.has_base):
+            if name not in used and not (is_reduced and self.has_base):
                 kind = KINDS[self.reduction] if self.reduction is not None and is_reduced else LoopKind.PARALLEL
                 loops[name] = Loop(extent, kind=kind)
         return LoopNest(loops, (*self.reads, *((self.write,) if self.has_base else ())), self.write)
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
-        """Return the first iterations: steps over a loop that is split are over what is left of it."""
-        found = kernel_loops(self.loop_nest(operands, result), [one.shape for one in operands], result.shape)
-        digits = [[(loop, loop.inputs[place]) for loop in found] for place in range(len(self.reads))]
-        reads = [moved_indices(indices, digits[place], extents) for place, indices in enumerate(self.reads)]
-        write = moved_indices(self.write, [(loop, loop.outputs[0]) for loop in found], extents)
-        left = tuple(extents.get(name, whole) for name, whole in self.loops().items())
-        return replace(self, extents=left, reads=tuple(one or () for one in reads), write=write or ())
+        """Return the first iterations alone, with indices into the parts of the arrays that these need."""
+        split = kernel_loops(self.loop_nest(operands, result), [operand.shape for operand in operands], result.shape)
+        digits = [[(loop, loop.inputs[number]) for loop in split] for number in range(len(self.reads))]
+        reads = [moved_indices(indices, own, extents) for indices, own in zip(self.reads, digits, strict=True)]
+        write = moved_indices(self.write, [(loop, loop.outputs[0]) for loop in split], extents)
+        remaining = tuple(extents.get(name, whole) for name, whole in self.loops().items())
+        return replace(self, extents=remaining, reads=tuple(indices or () for indices in reads), write=write or ())
 
     def _check_indices(self, indices: Sequence[str], tensor: Tensor) -> None:
         loops = self.loops()

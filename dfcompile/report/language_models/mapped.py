@@ -11,7 +11,7 @@ from dfcompile.report.mapping_figures import LayoutSummary
 from dfcompile.report.plain_values import Json, rounded, to_record
 from dfcompile.report.text_tables import Column, Table, binary, ends_of, listed, milliseconds
 
-NAMED_KERNELS = 3  # of a configuration; of more the first and the last
+NAMED_KERNELS = 3  # per configuration; of a longer one its first and last kernels are named
 
 Record = dict[str, Json]
 
@@ -21,9 +21,9 @@ class ConfigurationFigures:
     """Kernels of a layer that are on the chip together."""
 
     configuration: int = figure("its number, from 1")
-    time_s: float = figure("of it", heading="time\n{}s")
+    time_s: float = figure("of the configuration", heading="time\n{}s")
     bound_by: str = figure("what limits it", heading="bound by")
-    memory_bytes: int = figure("of a chip", heading="memory\nof a chip", cell=binary)
+    memory_bytes: int = figure("read from DRAM and written to it, of a chip", heading="memory\nof a chip", cell=binary)
     sram_bytes: int = figure("in use")
     kernels: str = figure("names of its kernels")
 
@@ -35,7 +35,7 @@ class ExchangeFigures:
     tensor: str = figure("that is exchanged")
     kind: str = figure("of collective")
     bytes: int = figure("of the message", of="message_bytes")
-    time_s: float = figure("of it")
+    time_s: float = figure("of the exchange")
 
 
 @record("parts")
@@ -48,8 +48,8 @@ class MappingFigures:
     gap: float = figure("(`time_s` − `bound_s`) / `bound_s`")
     memory_bytes: int = figure("of all chips", of="figures.dram_bytes", heading="memory", cell=binary)
     network_bytes: int = figure("of the messages", of="figures.network_bytes")
-    network_chips: tuple[int, ...] = figure("along each dimension of the network")
-    sharding: Mapping[str, tuple[str, ...]] = figure("loop of each kernel that is split, by dimension")
+    network_chips: tuple[int, ...] = figure("chips along each dimension of the network")
+    sharding: Mapping[str, tuple[str, ...]] = figure("loop of each kernel that each dimension of the network splits")
     layouts: tuple[LayoutSummary, ...] = figure("how chips hold what each kernel reads and writes")
     configurations: tuple[ConfigurationFigures, ...] = figure("in their order")
     exchanges: tuple[ExchangeFigures, ...] = figure("between chips", of="figures.exchanges")
@@ -57,10 +57,10 @@ class MappingFigures:
 
 @record("parts")
 class PartFigures:
-    """The layers of one kind, one layer mapped."""
+    """All layers of one kind, of which one is mapped; or the head."""
 
-    part: str = figure("which")
-    count: int = figure("layers", heading="count")
+    part: str = figure("kind of layer, or head")
+    count: int = figure("layers of the kind", heading="count")
     kernels: int = figure("of a layer", heading="kernels")
     flop: int = figure("of a layer", of="graph.flop")
     least_bytes: int = figure(
@@ -87,55 +87,55 @@ def mapped_rows(step: MappedStep) -> Iterator[Record]:
     """Yield a row per configuration of a layer of each part."""
     for part in map(_figures, step.parts):
         own: Record = {"step": step.batch.name, "part": part.part, "count": part.count}
-        yield from (own | to_record(one) for one in (part.mapping.configurations if part.mapping else ()))
+        yield from (own | to_record(config) for config in (part.mapping.configurations if part.mapping else ()))
 
 
 def _figures(part: MappedPart) -> PartFigures:
     mapping = part.mapping
-    found = None if mapping is None else _mapping_figures(part, mapping)
+    figures = None if mapping is None else _mapping_figures(part, mapping)
     kernels, reason = len(part.graph.kernels), part.reason or None
-    return filled(PartFigures, part, kernels=kernels, is_mapped=mapping is not None, reason=reason, mapping=found)
+    return filled(PartFigures, part, kernels=kernels, is_mapped=mapping is not None, reason=reason, mapping=figures)
 
 
 def _mapping_figures(part: MappedPart, mapping: BackEndMapping) -> MappingFigures:
-    number = {name: at for at, one in enumerate(mapping.figures.configs, start=1) for name in one.kernels}
+    number = {name: count for count, config in enumerate(mapping.figures.configs, start=1) for name in config.kernels}
     layouts, configurations = [], []
     for layout in tensor_layouts(part.graph, dict(mapping.sharding), mapping.network_chips):
         access = "written" if layout.is_written else "read"
         layouts.append(filled(LayoutSummary, layout, configuration=number[layout.kernel], access=access))
-    for at, one in enumerate(mapping.figures.configs, start=1):
-        own = {"memory_bytes": one.dram_read_bytes + one.dram_write_bytes, "kernels": " ".join(one.kernels)}
-        configurations.append(filled(ConfigurationFigures, one, configuration=at, **own))
-    of_it = {"sharding": part.sharding, "layouts": tuple(layouts), "configurations": tuple(configurations)}
-    return filled(MappingFigures, mapping, **of_it)
+    for count, config in enumerate(mapping.figures.configs, start=1):
+        own = {"memory_bytes": config.dram_read_bytes + config.dram_write_bytes, "kernels": " ".join(config.kernels)}
+        configurations.append(filled(ConfigurationFigures, config, configuration=count, **own))
+    lists = {"sharding": part.sharding, "layouts": tuple(layouts), "configurations": tuple(configurations)}
+    return filled(MappingFigures, mapping, **lists)
 
 
 def mapped_lines(step: MappedStep, width: int, *, verbose: bool) -> list[str]:
     """Return a mapped step as tables."""
-    parts = [_figures(part) for part in step.parts]
-    mapped = [part for part in parts if part.mapping is not None]
+    rows = [_figures(part) for part in step.parts]
+    mapped = [row for row in rows if row.mapping is not None]
     labels = Column("part", tuple(part.part for part in mapped), is_text=True)
     configs = Derived[PartFigures](
         "configs", lambda part: f"{len(part.mapping.configurations):,}" if part.mapping else "", after="kernels"
     )
     title = f"{step.batch.name}: one layer each, mapped on {step.system.name}"
     lines = Table(title, (labels,), table_columns("parts", mapped, (configs,))).lines(width)
-    for part, own in zip(step.parts, parts, strict=True):
-        if part.mapping is not None and own.mapping is not None and own.kernels > 1:
-            names = (ends_of(one.kernels, NAMED_KERNELS) for one in part.mapping.figures.configs)
-            numbers = Column("#", tuple(str(one.configuration) for one in own.mapping.configurations))
-            columns = table_columns("configurations", own.mapping.configurations)
+    for part, row in zip(step.parts, rows, strict=True):
+        if part.mapping is not None and row.mapping is not None and row.kernels > 1:
+            names = (ends_of(config.kernels, NAMED_KERNELS) for config in part.mapping.figures.configs)
+            numbers = Column("#", tuple(str(config.configuration) for config in row.mapping.configurations))
+            columns = table_columns("configurations", row.mapping.configurations)
             kernels = Column("kernels", tuple(names), is_text=True)
             title = f"{step.batch.name}: configurations of {part.part}"
             lines += Table(title, (numbers,), (*columns, kernels)).lines(width)
     if step.time_s is not None:
         lines.append(f"mapped: {milliseconds(step.time_s)} ms per step, layer after layer")
-    lines += listed("not mapped", [f"{part.part}: {part.reason}" for part in parts if part.reason], width)
+    lines += listed("not mapped", [f"{row.part}: {row.reason}" for row in rows if row.reason], width)
     if verbose:
-        lines += listed("of the mapping", _assumptions(step), width)
+        lines += listed("assumptions of the mapping", _assumptions(step), width)
     return [*lines, ""]
 
 
 def _assumptions(step: MappedStep) -> list[str]:
-    assumed = (*step.system.sources, *dict.fromkeys(one for part in step.parts for one in part.graph.assumptions))
-    return [f"{one.name}: {one.value}" for one in assumed]
+    of_graphs = dict.fromkeys(assumption for part in step.parts for assumption in part.graph.assumptions)
+    return [f"{assumption.name}: {assumption.value}" for assumption in (*step.system.sources, *of_graphs)]

@@ -1,4 +1,4 @@
-"""The accesses of one task: their order, and the waits between them, whatever others do."""
+"""The accesses of one task to its FIFOs: their order, and the cycles between them if no other task delays it."""
 
 from math import gcd
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from dfcompile.canonical_dag.dag import Int64
 
 _NOTHING = np.zeros(0, dtype=np.int64)
 
-Counts: TypeAlias = slice | Int64  # numbers 0, 1, … one after another as a slice: taking these copies nothing
+Counts: TypeAlias = slice | Int64  # one number per access; consecutive numbers are a slice, which needs no memory
 
 
 class Place(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Place(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """Cycles after its first that a row of a task's reads takes, one of each input, and one of its writes."""
+    """Cycles beyond the first of a row of reads, one of each input in turn, and of a row of writes."""
 
     reads: int = 0
     writes: int = 0
@@ -33,19 +33,19 @@ ONE_CYCLE = Rows()
 class AccessSequence(Struct, frozen=True, eq=False):
     """A stretch of the reads and writes of one task.
 
-    In each cycle the task first writes one element to all outputs in turn if one is due, then, unless more are due,
-    reads one element from all inputs in turn. An access takes place ``waits`` cycles after the stretch began, or later:
-    each waits for the one before. Of a row that takes several cycles these are the waits of its first accesses; a row
-    of reads begins in the last cycle of the writes before.
+    In each cycle the task first writes one element to each output in turn if one is due. Then, if no more are due, it
+    reads one element of each input in turn. An access takes place ``waits`` cycles after the stretch began, or later if
+    the access before it was late. In a row of several cycles, the waits are those of its first access; a row of reads
+    begins in the last cycle of the writes before it.
 
     Attributes:
-        reads: how many of each input FIFO; 0 without.
-        writes: how many to each output FIFO; 0 without.
-        cycles: waits over the whole stretch.
-        get_waits: waits before each read of a FIFO; of a task without input FIFOs empty, shape [reads].
-        put_waits: waits before each write to a FIFO; of a task without output FIFOs empty, shape [writes].
-        puts_before: writes to FIFOs of the stretch before each read, shape [reads].
-        gets_before: reads of FIFOs of the stretch before each write, shape [writes].
+        reads: of each input FIFO; 0 if the task has none.
+        writes: to each output FIFO; 0 if the task has none.
+        cycles: that the stretch takes if nothing is late.
+        get_waits: cycles before each read, shape [reads].
+        put_waits: cycles before each write, shape [writes].
+        puts_before: writes of the stretch before each read, shape [reads].
+        gets_before: reads of the stretch before each write, shape [writes].
     """
 
     reads: int
@@ -67,10 +67,10 @@ def sequence_of(
     stretch to those before the first read after it.
 
     Args:
-        whole: I and O, at least 1; both 0 for a node that does nothing.
+        whole: I and O of the whole run, at least 1; both 0 for a node that does nothing.
         begin: where the stretch begins.
         end: where it ends.
-        rows: of the task.
+        rows: cycles of the task's rows.
         gets: whether the task reads FIFOs.
         puts: whether it writes to FIFOs.
     """
@@ -78,25 +78,25 @@ def sequence_of(
     if not common:
         return AccessSequence(0, 0, 0, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
     reads, writes = whole.reads // common, whole.writes // common
-    offset = max(begin.reads, begin.reads * writes // reads)
-    cycles = max(end.reads, end.reads * writes // reads) - offset
-    due = begin.reads * writes // reads  # writes before the first read of the stretch
-    cycles += rows.reads * (end.reads - begin.reads) + rows.writes * (end.reads * writes // reads - due)
+    due, due_at_end = begin.reads * writes // reads, end.reads * writes // reads  # writes before the next read
+    offset = max(begin.reads, due)  # waits before the stretch, if each row takes one cycle
+    cycles = max(end.reads, due_at_end) - offset
+    cycles += rows.reads * (end.reads - begin.reads) + rows.writes * (due_at_end - due)
     read = np.arange(end.reads - begin.reads if gets else 0, dtype=np.int64)
     write = np.arange(end.writes - begin.writes if puts else 0, dtype=np.int64)
     if reads == writes:
-        ahead = begin.reads - begin.writes  # of the reads: 0 or 1
-        before = slice(ahead, ahead + len(read)), slice(1 - ahead, 1 - ahead + len(write))
+        ahead = begin.reads - begin.writes  # reads that are not yet written: 0 or 1
+        counts = slice(ahead, ahead + len(read)), slice(1 - ahead, 1 - ahead + len(write))
         get_waits, put_waits = read, write + (1 - ahead)
         if rows != ONE_CYCLE:
             put_waits = rows.reads * put_waits + rows.writes * (put_waits - 1) + put_waits
             get_waits = (1 + rows.reads + rows.writes) * read
-        return AccessSequence(len(read), len(write), cycles, get_waits, put_waits, *before)
-    # Counted from the beginning of the stretch and without whole multiples: products of large numbers would not fit.
-    written, rest = divmod(begin.reads * writes, reads)
-    puts_before = read * (writes // reads) + (rest + read * (writes % reads)) // reads + (written - begin.writes)
-    needed, rest = divmod((begin.writes + 1) * reads + writes - 1, writes)
-    gets_before = write * (reads // writes) + (rest + write * (reads % writes)) // writes + (needed - begin.reads)
+        return AccessSequence(len(read), len(write), cycles, get_waits, put_waits, *counts)
+    # Counted from the beginning of the stretch, with quotients and remainders apart: else products would overflow.
+    written, remainder = divmod(begin.reads * writes, reads)
+    puts_before = read * (writes // reads) + (remainder + read * (writes % reads)) // reads + (written - begin.writes)
+    needed, remainder = divmod((begin.writes + 1) * reads + writes - 1, writes)
+    gets_before = write * (reads // writes) + (remainder + write * (reads % writes)) // writes + (needed - begin.reads)
     get_waits, put_waits = read, gets_before + (begin.reads - offset)
     if writes >= reads:
         get_waits, put_waits = puts_before + (begin.writes - offset), write + (begin.writes + 1 - offset)

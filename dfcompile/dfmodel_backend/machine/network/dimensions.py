@@ -1,10 +1,10 @@
-"""Our own kinds of dimensions of networks: rings, switches, groups that are fully connected."""
+"""The built-in kinds of network dimensions: ring, switch, fully connected group."""
 
 from itertools import combinations
 
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
 
-# Each chip is joined to the one before and the one behind.
+# Each chip is joined to its two neighbours.
 RING = DimensionKind(
     name="r",
     description="ring",
@@ -14,10 +14,10 @@ RING = DimensionKind(
     ports=lambda _: 2,
     cut=lambda _: 2,
     gathered_shares=lambda chips: chips - 1,
-    exchanged_messages=lambda chips: chips**2 / 8,  # a quarter of all messages over the two links of the cut
+    exchanged_messages=lambda chips: chips**2 / 8,  # a quarter of all chips² messages, over the two links of the cut
     hops=lambda chips: chips - 1,
     paid_links=lambda chips: chips,
-    switch_ports=lambda _, _is_outer: 2,  # it is closed over two ports
+    switch_ports=lambda _, _is_outer: 2,  # which close the ring
 )
 
 # Each chip is joined to a switch.
@@ -28,7 +28,7 @@ SWITCH = DimensionKind(
     wires=lambda chips: [(chip, chips) for chip in range(chips)],
     forms_grid=False,
     ports=lambda _: 1,
-    cut=lambda chips: chips,  # a port per chip: [ko24] counts those of both halves
+    cut=lambda chips: chips,  # a port per chip, of both halves: as [ko24] counts
     gathered_shares=lambda chips: chips - 1,
     exchanged_messages=lambda chips: chips / 4,
     hops=lambda chips: chips - 1,
@@ -36,7 +36,7 @@ SWITCH = DimensionKind(
     switch_ports=lambda chips, _is_outer: chips,
 )
 
-# Each chip is joined to each other one.
+# Each chip is joined to every other chip.
 FULLY_CONNECTED = DimensionKind(
     name="fc",
     description="fully connected",

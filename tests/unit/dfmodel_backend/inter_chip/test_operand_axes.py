@@ -102,11 +102,11 @@ def test_no_chip_computes_from_what_it_does_not_hold(data: st.DataObject, how: s
     }
     touched = set().union(*needed_elements(extents, Dim.NONE, access))
     rows, columns = (1 + max(element[axis] for element in touched) for axis in (0, 1))
-    giver = kernel(1, KernelVariant.ELEMENTWISE_INPUT1, {"o": 1, "m": rows, "k": 1, "n": columns})
-    taker = kernel(2, variant, extents)
-    (needs,) = needs_by_axes((giver, taker), (DesignEdge(1, 2, zero_out=False),))
+    producer = kernel(1, KernelVariant.ELEMENTWISE_INPUT1, {"o": 1, "m": rows, "k": 1, "n": columns})
+    consumer = kernel(2, variant, extents)
+    (needs,) = needs_by_axes((producer, consumer), (DesignEdge(1, 2, zero_out=False),))
 
-    for dim in allowed_dims(taker):
+    for dim in allowed_dims(consumer):
         needed = needed_elements(extents, dim, access)
         held = held_elements(needs[dim], rows, columns)
         assert all(mine <= there for mine, there in zip(needed, held, strict=True)), (how, dim)
