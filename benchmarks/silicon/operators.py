@@ -33,6 +33,9 @@ LARGEST, SMALLEST = 32768, 256  # extents of matrices that models have
 ROUTING = "power_law_1.01"  # of tokens to experts, as the tables call it
 # Products in FP8 look for the scale of their activations, which checkpoints in FP8 state: both are classes.
 DYNAMIC = "gemm fp8_dynamic"
+# Experts in MXFP4 by Marlin were measured for one model with 896 of them alone: a fit takes those in INT4 as well,
+# which the same kernel multiplies.
+MARLIN, MARLIN_TOO = "experts mxfp4_marlin", "experts int4"
 _BARE = "sglang_deepgemm_gemm_nt_f8f8bf16"  # multiplies what another kernel has scaled and made narrower
 # An attention of latents that reads them in prompts as well, for which servers make keys and values: counted as keys
 # and values it would have 0.18 of the peak rate, where TensorRT-LLM's has 0.57.
@@ -124,6 +127,8 @@ def _rows(
             found = shaped(row)
             if found is not None and not _is_of(row, left_out):
                 classes.setdefault(found[0], []).append((row, found[1]))
+        if MARLIN in classes:
+            classes[MARLIN] += classes.get(MARLIN_TOO, [])
         for word, rows in classes.items():
             for row, kernels in rows[:: max(1, len(rows) // MOST_ROWS)]:
                 taken = float(str(row["latency"]))
@@ -212,14 +217,14 @@ def _experts(row: Row) -> Shape | None:
         return None
     if "nongated" in str(row["kernel_source"]):
         return None
-    width = number(row, "inter_size") // number(row, "moe_tp_size")
+    word, width = f"experts {form.stored_name}", number(row, "inter_size") // number(row, "moe_tp_size")
     experts = Experts(number(row, "num_experts"), number(row, "topk"), width)
     tokens, precision = number(row, "num_tokens"), _formed(form)
 
     def kernels() -> Sequence[Kernel]:
         return list(expert_kernels(experts, hidden, tokens, precision, StepChoices(), WHOLE))[1:]
 
-    return f"experts {form.stored_name}", kernels
+    return MARLIN if word == "experts mxfp4" and "marlin" in str(row["kernel_source"]) else word, kernels
 
 
 def _elementwise(row: Row) -> Shape | None:
