@@ -22,6 +22,7 @@ VERSIONS = {
     "h100-sxm": {"trtllm": "1.3.0rc20", "vllm": "0.24.0", "sglang": "0.5.14"},
     "h200-sxm": {"trtllm": "1.3.0rc20", "vllm": "0.24.0", "sglang": "0.5.14"},
     "a100-sxm": {"trtllm": "1.0.0", "vllm": "0.14.0", "sglang": "0.5.10"},
+    "b200-sxm": {"trtllm": "1.3.0rc20", "vllm": "0.24.0", "sglang": "0.5.14"},
 }
 # Where a table says nothing of a kernel in a captured graph, that of another framework. vLLM's products of scaled
 # blocks take 60 to 90 us whatever their size, which is the time of launching them; SGLang's scaling of matrices is of
@@ -47,6 +48,7 @@ _FORMS = {
     "fp8_block": _FP8_BLOCK,
     "int4_wo": FORMATS["int4"],
     "w4a16_mxfp4": FORMATS["mxfp4"],
+    "nvfp4": FORMATS["nvfp4"],
 }
 
 
@@ -161,7 +163,7 @@ def _measured(word: str, kernels: Sequence[Kernel], milliseconds: float, device:
 
 def _formed(weights: NumberFormat, cache: NumberFormat = FORMATS["bf16"]) -> Precision:
     """Return a precision whose activations are as wide as weights, where these are multiplied as they are."""
-    activations = FORMATS["fp8"] if weights.name == "fp8" else FORMATS["bf16"]
+    activations = {"fp8": FORMATS["fp8"], "nvfp4": weights}.get(weights.name, FORMATS["bf16"])
     return uniform(weights).having({"activations": activations, "kv": cache, "router": FORMATS["bf16"]})
 
 
@@ -215,7 +217,7 @@ def _experts(row: Row) -> Shape | None:
     form, hidden = _FORMS.get(str(row["moe_dtype"])), number(row, "hidden_size")
     if form is None or row["distribution"] != ROUTING or row["moe_ep_size"] != 1 or number(row, "moe_tp_size") > 8:
         return None
-    if "nongated" in str(row["kernel_source"]):
+    if any(word in str(row["kernel_source"]) for word in ("nongated", "min_latency")):
         return None
     word, width = f"experts {form.stored_name}", number(row, "inter_size") // number(row, "moe_tp_size")
     experts = Experts(number(row, "num_experts"), number(row, "topk"), width)

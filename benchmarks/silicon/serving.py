@@ -1,10 +1,12 @@
-"""Served language models on H100 and H200: time per output token and to the first token, beside ours.
+"""Served language models on H100, H200 and B200: time per output token and to the first token, beside ours.
 
 `serving.csv` has the rows of `silicon_sample.csv` of the wheel `aiconfigurator-core` 0.12.0 (Apache-2.0) that are of
 H100 or H200, on at most 8 chips that do both prompts and answers, of models that `dfcompile llm` reads, without
 replicas of attention; ``suite`` is of rows whose source is a table of InferenceMAX. No calibration has seen one of
 them. Where the first token takes longer than the whole answer there were more users than places: how many were served
 at once such a row does not say.
+
+`serving_b200.csv` has those of Llama-3.1-70B in FP8 on B200: nothing here was chosen with them in view.
 """
 
 import csv
@@ -31,6 +33,7 @@ from dfcompile.language_models.times.step_time import KernelTime, roofline
 from dfcompile.records import replace
 
 ROWS = Path(__file__).parent / "serving.csv"
+UNSEEN = Path(__file__).parent / "serving_b200.csv"
 FRAMEWORKS = ("trtllm", "vllm", "sglang")
 FEW_USERS = 4  # up to which the time to the first token is judged: beyond, it is the waiting of the benchmark's start
 # What InferenceMAX states of its rows (github.com/SemiAnalysisAI/InferenceX, benchmarks/): lengths are uniform from
@@ -47,6 +50,11 @@ BATCH_WAIT = 20
 ISSUED_ONE_BY_ONE = ("sglang", "trtllm")
 ISSUE_S = 0.0826 / 1146
 GOLDEN = (5**0.5 - 1) / 2
+FIRST = f"first token, at most {FEW_USERS} users, % (rows)"
+HEADING = (
+    f"| rows | count | roofline, % | decodes alone, % | with prefills of others, % | bias, % | {FIRST} |",
+    "|---|---:|---:|---:|---:|---:|---:|",
+)
 HELD = 0.9  # of a chip's memory, which frameworks fill with weights and caches by default
 _BLOCKS = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
 _FORMS = {
@@ -178,9 +186,9 @@ class Comparison:
         return self.ttft_ms / self.row.ttft_ms - 1
 
 
-def rows() -> list[Row]:
+def rows(path: Path = ROWS) -> list[Row]:
     """Read the measured rows."""
-    return [msgspec.convert(one, Row, strict=False) for one in csv.DictReader(ROWS.read_text().splitlines())]
+    return [msgspec.convert(one, Row, strict=False) for one in csv.DictReader(path.read_text().splitlines())]
 
 
 @cache
@@ -280,6 +288,16 @@ def _line(name: str, found: Sequence[Comparison]) -> str:
     return f"| {name} | {len(found):,} | {peak:.1f} | {alone:.1f} | {error:.1f} | {bias:+.1f} | {first} |"
 
 
+def unseen() -> Iterator[str]:
+    """Yield the part of the page of rows that were not in view."""
+    found = [compared(row) for row in rows(UNSEEN)]
+    held = sum(one.bound_ms <= one.row.tpot_ms for one in found)
+    yield from (f"Bound <= measured in {held:,} of {len(found):,} rows.", "", *HEADING, _line("all", found))
+    for framework in FRAMEWORKS:
+        if any(one.row.framework == framework for one in found):
+            yield _line(framework, [one for one in found if one.row.framework == framework])
+
+
 def page(every: int = 1) -> Iterator[str]:
     """Yield the part of the page: how many bounds hold, and errors of all rows, kinds, models and frameworks."""
     found = [compared(row) for row in rows()[::every]]
@@ -294,12 +312,7 @@ def page(every: int = 1) -> Iterator[str]:
                 f"* above: {row.model} {row.weights}, {row.system} {degrees}, {row.framework}, {row.prompt} + "
                 f"{row.answer} tokens, {row.users} users: bound {one.bound_ms:.2f} ms, measured {row.tpot_ms:.2f} ms"
             )
-    yield ""
-    yield (
-        "| rows | count | roofline, % | decodes alone, % | with prefills of others, % | bias, % "
-        f"| first token, at most {FEW_USERS} users, % (rows) |"
-    )
-    yield "|---|---:|---:|---:|---:|---:|---:|"
+    yield from ("", *HEADING)
     yield _line("all", found)
     yield _line("all that say how many are served", stated)
     yield _line("of these, all whose users all have a place", [one for one in stated if not one.row.is_waiting])

@@ -5,7 +5,7 @@ import csv
 import msgspec
 
 from benchmarks.silicon.chips import ROWS, Row, chip_bound
-from benchmarks.silicon.serving import FEW_USERS, SUITE_TENTHS, compared, mean, rows
+from benchmarks.silicon.serving import FEW_USERS, SUITE_TENTHS, UNSEEN, compared, mean, rows
 from benchmarks.silicon.training import estimated
 from benchmarks.silicon.training import rows as training_rows
 
@@ -19,6 +19,15 @@ def test_bounds_of_served_models_hold_and_estimates_are_near() -> None:
     assert mean([one.error for one in fair]) <= 16
     assert mean([one.error for one in fair if one.row.kind == "dense bf16"]) <= 13
     assert mean([one.error for one in fair]) < 0.7 * mean([one.decode_ms / one.row.tpot_ms - 1 for one in fair])
+
+
+def test_estimates_of_a_chip_whose_rows_were_not_looked_at_are_as_near() -> None:
+    found = [compared(row) for row in rows(UNSEEN)]
+
+    assert len(found) == 132
+    assert all(one.bound_ms <= one.row.tpot_ms for one in found)
+    assert mean([one.error for one in found]) <= 10
+    assert mean([one.first_error for one in found if one.row.users <= FEW_USERS]) <= 30
 
 
 def test_first_tokens_of_few_users_are_near() -> None:
