@@ -288,6 +288,15 @@ def _line(name: str, found: Sequence[Comparison]) -> str:
     return f"| {name} | {len(found):,} | {peak:.1f} | {alone:.1f} | {error:.1f} | {bias:+.1f} | {first} |"
 
 
+def _more_users(found: Sequence[Comparison]) -> str:
+    """Return errors of first tokens where users all have a place."""
+    parts = []
+    for least, most in ((FEW_USERS + 1, 16), (17, 64), (65, 512)):
+        errors = [one.first_error for one in found if least <= one.row.users <= most and not one.row.is_waiting]
+        parts.append(f"{least} to {most} {mean(errors):.1f} % ({len(errors)} rows)")
+    return ", ".join(parts)
+
+
 def unseen() -> Iterator[str]:
     """Yield the part of the page of rows that were not in view."""
     found = [compared(row) for row in rows(UNSEEN)]
@@ -322,7 +331,7 @@ def page(every: int = 1) -> Iterator[str]:
         yield _line(model, [one for one in stated if one.row.model == model])
     for framework in FRAMEWORKS:
         yield _line(framework, [one for one in stated if one.row.framework == framework])
-    yield ""
+    yield from ("", f"First tokens of more users: {_more_users(stated)}.", "")
     yield "| calibration of | " + " | ".join(f"rows of {name}, %" for name in FRAMEWORKS) + " |"
     yield "|---" + "|---:" * len(FRAMEWORKS) + "|"
     for used in FRAMEWORKS:
