@@ -7,7 +7,7 @@ from benchmarks.silicon import chips, serving, training
 
 PAGE = ROOT / "docs" / "silicon.md"
 BEGIN, END = "<!-- {}: written by python -m benchmarks.silicon -->", "<!-- end -->"
-PARTS = {"serving": serving.page, "chips": chips.page, "training": training.page}
+PARTS = {"serving": serving.page, "unseen": serving.unseen, "chips": chips.page, "training": training.page}
 
 
 def main() -> int:

@@ -1,8 +1,9 @@
-"""Measurements of Tenstorrent's cards, of Eyeriss and of A100: a bound each, and how far the roofline is from it.
+"""Measurements of Tenstorrent's cards, Eyeriss, AI engines and A100: a bound each, and how far the roofline is off.
 
 Facts and their sources: `chips.csv` has what Tenstorrent publishes of its cards (Polaris, `data/metal/inf/15oct25`, and
-`config/tt_wh.yaml`, `config/tt_bh.yaml` for what a card has; Apache-2.0), and two rows of Eyeriss (abstracts of ISSCC
-2016, 14.5, and of JSSC 52.1, 2017). Those of A100 are `benchmarks.llm_validation`'s.
+`config/tt_wh.yaml`, `config/tt_bh.yaml` for what a card has; Apache-2.0), two rows of Eyeriss (abstracts of ISSCC
+2016, 14.5, and of JSSC 52.1, 2017), and one of AI engines, untraced (Stream, `docs/source/aie_calibration.md`: three
+products of 256 rows, 512 and 2,048 columns on 32 engines). Those of A100 are `benchmarks.llm_validation`'s.
 """
 
 import csv
@@ -38,9 +39,14 @@ CARDS: Mapping[str, Device] = {
     "p100": _card("p100", 120 * 2048 * 1.35e9, 448e9),
     "p150": _card("p150", 120 * 2048 * 1.35e9, 512e9),
 }
-# 168 multiply-adders at 250 MHz at most; multiply-accumulates of the convolutions of one image.
-EYERISS_MACS_PER_S = 168 * 250e6
-ARRAY_MACS: Mapping[str, float] = {"alexnet 227x227": 666e6, "vgg-16 224x224": 15.3e9}
+# 168 multiply-adders at 250 MHz at most, and 32 engines of 512 of 8 bits, which 50 TOPS are, at the 1.25 GHz of the
+# measurement; multiply-accumulates of the convolutions of one image, and of three products.
+ARRAYS: Mapping[str, float] = {"eyeriss": 168 * 250e6, "strix": 32 * 512 * 1.25e9}
+ARRAY_MACS: Mapping[str, float] = {
+    "alexnet 227x227": 666e6,
+    "vgg-16 224x224": 15.3e9,
+    "swiglu 256x512x2048": 3 * 256 * 512 * 2048,
+}
 NOT_MODELLED = {
     "images": "traffic, which may stay on the chip; how full its arrays are; the host",
     "decode": "caches and lengths, which are not stated; exchanges between cards; launches; the host",
@@ -98,7 +104,7 @@ def chip_bound(row: Row) -> Bounded:
             macs = sum(operator.operations for operator in report.operators) / 2
             seconds = macs * row.batch / row.chips / CARDS[row.chip].rate("fp8")
         case "array":
-            seconds = ARRAY_MACS[row.model] * row.batch / EYERISS_MACS_PER_S
+            seconds = ARRAY_MACS[row.model] * row.batch / ARRAYS[row.chip]
         case _:
             batch = Batch("decode", (Sequences(1, 1, row.batch),))  # the shortest: lengths are not stated
             model, eight = read_model(row.model), uniform(FORMATS["fp8"])

@@ -32,12 +32,12 @@ def fitted(systems: Path, system: str, framework: str, without: Model | None = N
 
 def left_out(systems: Path) -> int:
     """Print the error of every model's rows under calibrations that were fitted without its shapes."""
-    fair = [row for row in rows() if not row.is_waiting]
+    stated = [row for row in rows() if not row.is_capped]
     print("| model left out | rows | without its shapes, % | with them, % |\n|---|---:|---:|---:|")
-    for model in sorted({row.model for row in fair}):
+    for model in sorted({row.model for row in stated}):
         errors: list[float] = []
         usual: list[float] = []
-        own = [row for row in fair if row.model == model]
+        own = [row for row in stated if row.model == model]
         for system, framework in sorted({(row.system, row.framework) for row in own}):
             with TemporaryDirectory() as folder:
                 file = Path(folder) / "fitted.json"

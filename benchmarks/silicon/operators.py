@@ -22,6 +22,7 @@ VERSIONS = {
     "h100-sxm": {"trtllm": "1.3.0rc20", "vllm": "0.24.0", "sglang": "0.5.14"},
     "h200-sxm": {"trtllm": "1.3.0rc20", "vllm": "0.24.0", "sglang": "0.5.14"},
     "a100-sxm": {"trtllm": "1.0.0", "vllm": "0.14.0", "sglang": "0.5.10"},
+    "b200-sxm": {"trtllm": "1.3.0rc20", "vllm": "0.24.0", "sglang": "0.5.14"},
 }
 # Where a table says nothing of a kernel in a captured graph, that of another framework. vLLM's products of scaled
 # blocks take 60 to 90 us whatever their size, which is the time of launching them; SGLang's scaling of matrices is of
@@ -33,6 +34,9 @@ LARGEST, SMALLEST = 32768, 256  # extents of matrices that models have
 ROUTING = "power_law_1.01"  # of tokens to experts, as the tables call it
 # Products in FP8 look for the scale of their activations, which checkpoints in FP8 state: both are classes.
 DYNAMIC = "gemm fp8_dynamic"
+# Experts in MXFP4 by Marlin were measured for one model with 896 of them alone: a fit takes those in INT4 as well,
+# which the same kernel multiplies.
+MARLIN, MARLIN_TOO = "experts mxfp4_marlin", "experts int4"
 _BARE = "sglang_deepgemm_gemm_nt_f8f8bf16"  # multiplies what another kernel has scaled and made narrower
 # An attention of latents that reads them in prompts as well, for which servers make keys and values: counted as keys
 # and values it would have 0.18 of the peak rate, where TensorRT-LLM's has 0.57.
@@ -44,6 +48,7 @@ _FORMS = {
     "fp8_block": _FP8_BLOCK,
     "int4_wo": FORMATS["int4"],
     "w4a16_mxfp4": FORMATS["mxfp4"],
+    "nvfp4": FORMATS["nvfp4"],
 }
 
 
@@ -124,6 +129,8 @@ def _rows(
             found = shaped(row)
             if found is not None and not _is_of(row, left_out):
                 classes.setdefault(found[0], []).append((row, found[1]))
+        if MARLIN in classes:
+            classes[MARLIN] += classes.get(MARLIN_TOO, [])
         for word, rows in classes.items():
             for row, kernels in rows[:: max(1, len(rows) // MOST_ROWS)]:
                 taken = float(str(row["latency"]))
@@ -156,7 +163,7 @@ def _measured(word: str, kernels: Sequence[Kernel], milliseconds: float, device:
 
 def _formed(weights: NumberFormat, cache: NumberFormat = FORMATS["bf16"]) -> Precision:
     """Return a precision whose activations are as wide as weights, where these are multiplied as they are."""
-    activations = FORMATS["fp8"] if weights.name == "fp8" else FORMATS["bf16"]
+    activations = {"fp8": FORMATS["fp8"], "nvfp4": weights}.get(weights.name, FORMATS["bf16"])
     return uniform(weights).having({"activations": activations, "kv": cache, "router": FORMATS["bf16"]})
 
 
@@ -210,16 +217,16 @@ def _experts(row: Row) -> Shape | None:
     form, hidden = _FORMS.get(str(row["moe_dtype"])), number(row, "hidden_size")
     if form is None or row["distribution"] != ROUTING or row["moe_ep_size"] != 1 or number(row, "moe_tp_size") > 8:
         return None
-    if "nongated" in str(row["kernel_source"]):
+    if any(word in str(row["kernel_source"]) for word in ("nongated", "min_latency")):
         return None
-    width = number(row, "inter_size") // number(row, "moe_tp_size")
+    word, width = f"experts {form.stored_name}", number(row, "inter_size") // number(row, "moe_tp_size")
     experts = Experts(number(row, "num_experts"), number(row, "topk"), width)
     tokens, precision = number(row, "num_tokens"), _formed(form)
 
     def kernels() -> Sequence[Kernel]:
         return list(expert_kernels(experts, hidden, tokens, precision, StepChoices(), WHOLE))[1:]
 
-    return f"experts {form.stored_name}", kernels
+    return MARLIN if word == "experts mxfp4" and "marlin" in str(row["kernel_source"]) else word, kernels
 
 
 def _elementwise(row: Row) -> Shape | None:

@@ -1,10 +1,12 @@
-"""Served language models on H100 and H200: time per output token and to the first token, beside ours.
+"""Served language models on H100, H200 and B200: time per output token and to the first token, beside ours.
 
 `serving.csv` has the rows of `silicon_sample.csv` of the wheel `aiconfigurator-core` 0.12.0 (Apache-2.0) that are of
 H100 or H200, on at most 8 chips that do both prompts and answers, of models that `dfcompile llm` reads, without
 replicas of attention; ``suite`` is of rows whose source is a table of InferenceMAX. No calibration has seen one of
 them. Where the first token takes longer than the whole answer there were more users than places: how many were served
 at once such a row does not say.
+
+`serving_b200.csv` has those of Llama-3.1-70B in FP8 on B200: nothing here was chosen with them in view.
 """
 
 import csv
@@ -31,13 +33,28 @@ from dfcompile.language_models.times.step_time import KernelTime, roofline
 from dfcompile.records import replace
 
 ROWS = Path(__file__).parent / "serving.csv"
+UNSEEN = Path(__file__).parent / "serving_b200.csv"
 FRAMEWORKS = ("trtllm", "vllm", "sglang")
 FEW_USERS = 4  # up to which the time to the first token is judged: beyond, it is the waiting of the benchmark's start
-# What InferenceMAX states of its rows (github.com/InferenceMAX/InferenceMAX, README.md and benchmarks/): lengths are
-# uniform from eight tenths to all of the stated ones; every user sends ten requests, all users the first one at once;
-# vLLM is started with a place for each user of its sweep, which are 64 at most.
-SUITE_TENTHS, SUITE_REQUESTS, SUITE_PLACES = 9, 10, 64
+# What InferenceMAX states of its rows (github.com/SemiAnalysisAI/InferenceX, benchmarks/): lengths are uniform from
+# eight tenths to all of the stated ones; every user sends ten requests, all users the first one at once.
+SUITE_TENTHS, SUITE_REQUESTS = 9, 10
+# One of its scripts lets clients send that many requests at once to servers with as many places as the sweep has users,
+# which are 4 to 64: such rows do not say how many. Their users wait 4.2 to 4.9 answers, as ten requests a place would.
+SUITE_CAP = 512
+# Batches that wait 20 steps for more prompts (batch_wait_timeout_iters), of Llama-3.1-70B under TensorRT-LLM with 1,024
+# tokens each on less than 8 chips (70b_fp8_h200_trt_slurm.sh).
+BATCH_WAIT = 20
+# The host issues the kernels of a step with prompts one by one under SGLang and TensorRT-LLM: DeepSeek-V3's in 82.6 ms
+# for a single token, where a captured step takes 23.1 (github.com/sgl-project/sglang/pull/12160).
+ISSUED_ONE_BY_ONE = ("sglang", "trtllm")
+ISSUE_S = 0.0826 / 1146
 GOLDEN = (5**0.5 - 1) / 2
+FIRST = f"first token, at most {FEW_USERS} users, % (rows)"
+HEADING = (
+    f"| rows | count | roofline, % | decodes alone, % | with prefills of others, % | bias, % | {FIRST} |",
+    "|---|---:|---:|---:|---:|---:|---:|",
+)
 HELD = 0.9  # of a chip's memory, which frameworks fill with weights and caches by default
 _BLOCKS = NumberFormat("fp8", 8, group=128 * 128, scale_bits=32)
 _FORMS = {
@@ -76,6 +93,11 @@ class Row:
         return "experts" if self.experts else f"dense {self.weights.partition('_')[0]}"
 
     @property
+    def is_capped(self) -> bool:
+        """Whether the users it states are the most that clients send at once, not those who are served."""
+        return bool(self.suite) and self.users == SUITE_CAP
+
+    @property
     def is_waiting(self) -> bool:
         """Whether there were more users than places."""
         return self.ttft_ms > self.answer * self.tpot_ms
@@ -90,6 +112,7 @@ class Row:
         if self.weights in ("nvfp4", "int4_wo"):
             weights = wide  # of attention
         narrow = weights == FORMATS["fp8"] and (self.framework == "trtllm" or self.checkpoint.startswith("nvidia"))
+        narrow |= bool(self.suite) and weights.name == "fp8" and self.framework != "sglang"  # as its scripts ask for
         return Precision(
             attention=weights,
             mlp=weights,
@@ -104,17 +127,41 @@ class Row:
 
     @property
     def load(self) -> Load:
-        """What was served: SGLang reads prompts in steps of their own, the others beside decodes."""
+        """What was served: SGLang reads prompts in steps of their own, the others beside decodes.
+
+        Answers of one length end at once where all users began at once, which those of the suite do not.
+        """
         apart = self.framework == "sglang"
         batching = Batching.APART if apart else Batching.MIXED
         tenths = SUITE_TENTHS if self.suite else 10
         prompt, answer = (max(1, tokens * tenths // 10) for tokens in (self.prompt, self.answer))
-        return Load(self.users, prompt, answer, batching, in_step=apart)
+        return Load(self.users, prompt, answer, batching, in_step=apart or not self.suite)
+
+    @property
+    def waited_steps(self) -> float:
+        """Decodes that a request waits for in the mean: users come when a step has begun and the next is prepared.
+
+        Whose answers end together wait for the prepared step alone; the suite's first requests wait for nothing.
+        """
+        if not self.suite:
+            return 1
+        is_llama = self.framework == "trtllm" and self.model == "llama-3.1-70b"
+        is_delayed = is_llama and self.prompt == self.answer == 1024 and self.tensor < 8
+        return (2 + BATCH_WAIT * is_delayed) * (1 - 1 / SUITE_REQUESTS)
 
     @property
     def is_narrowed(self) -> bool:
         """Whether weights were made FP8 as they were loaded, so that no scale of activations is known before."""
         return self.weights == "fp8" and not self.suite and "FP8" not in self.checkpoint
+
+    def stored(self, kernel: Kernel) -> str:
+        """Return how a kernel's weights are stored, by which its class is known; some formats have two kernels."""
+        if kernel.stored == "fp8" and kernel.work is Work.GEMM and self.is_narrowed:
+            return "fp8_dynamic"
+        # The suite asks vLLM for Marlin's experts on Hopper since 0.13 (VLLM_MXFP4_USE_MARLIN, perf-changelog.yaml).
+        is_marlin = self.suite and self.framework == "vllm" and self.version >= "0.13"
+        is_expert = kernel.stored == "mxfp4" and kernel.work is Work.EXPERTS
+        return "mxfp4_marlin" if is_marlin and is_expert else kernel.stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +186,9 @@ class Comparison:
         return self.ttft_ms / self.row.ttft_ms - 1
 
 
-def rows() -> list[Row]:
+def rows(path: Path = ROWS) -> list[Row]:
     """Read the measured rows."""
-    return [msgspec.convert(one, Row, strict=False) for one in csv.DictReader(ROWS.read_text().splitlines())]
+    return [msgspec.convert(one, Row, strict=False) for one in csv.DictReader(path.read_text().splitlines())]
 
 
 @cache
@@ -156,12 +203,15 @@ def _case(row: Row, calibration: str, precision: Precision) -> Callable[[Batch],
     timer, reduced = (found.seconds, found.all_reduce) if found else (roofline, None)
 
     def seconds(kernel: Kernel, device: Device) -> KernelTime:
-        is_narrowed = row.is_narrowed and kernel.work is Work.GEMM and kernel.stored == "fp8"
-        return timer(replace(kernel, stored="fp8_dynamic") if is_narrowed else kernel, device)
+        return timer(replace(kernel, stored=row.stored(kernel)), device)
 
     def deployed(batch: Batch) -> Deployment:
         case = Case(_model(row.model), batch, device, precision, StepChoices(), seconds, reduced)
-        return Deployments(case, row.tensor).deployed(Degrees(tensor=row.tensor, expert=row.expert))
+        step = Deployments(case, row.tensor).deployed(Degrees(tensor=row.tensor, expert=row.expert))
+        if not found or batch.is_decode or row.framework not in ISSUED_ONE_BY_ONE:
+            return step
+        issued = sum(one.kernel.count * one.kernel.launches for one in step.kernels.kernels)
+        return replace(step, exec_s=max(step.exec_s, ISSUE_S * issued))
 
     return deployed
 
@@ -175,14 +225,12 @@ def _served(row: Row, deployed: Callable[[Batch], Deployment]) -> Served:
 
     held = deployed(Batch("held", decodes(load, load.users)))
     room = HELD * shipped_devices()[row.system].capacity_bytes - held.weight_bytes
-    most = SUITE_PLACES if row.suite and row.framework == "vllm" else load.users
-    places = max(1, min(load.users, most, int(room * load.users / held.kv_bytes)))
+    places = max(1, min(load.users, int(room * load.users / held.kv_bytes)))
     placed = replace(load, users=places)
     found = served(placed, seconds)
     first = first_token_s(placed, found.tpot_s, seconds) if row.suite else found.ttft_s
     waits = (load.users - places) / places * (first + load.later * found.tpot_s)
-    # Whoever got the last token of an answer asks anew when the next step has begun, and waits for its end.
-    return replace(found, ttft_s=first + waits + (found.decode_s if places > 1 else 0.0))
+    return replace(found, ttft_s=first + waits + (row.waited_steps * found.decode_s if places > 1 else 0.0))
 
 
 def first_token_s(load: Load, tpot_s: float, seconds: Seconds) -> float:
@@ -240,10 +288,29 @@ def _line(name: str, found: Sequence[Comparison]) -> str:
     return f"| {name} | {len(found):,} | {peak:.1f} | {alone:.1f} | {error:.1f} | {bias:+.1f} | {first} |"
 
 
+def _more_users(found: Sequence[Comparison]) -> str:
+    """Return errors of first tokens where users all have a place."""
+    parts = []
+    for least, most in ((FEW_USERS + 1, 16), (17, 64), (65, 512)):
+        errors = [one.first_error for one in found if least <= one.row.users <= most and not one.row.is_waiting]
+        parts.append(f"{least} to {most} {mean(errors):.1f} % ({len(errors)} rows)")
+    return ", ".join(parts)
+
+
+def unseen() -> Iterator[str]:
+    """Yield the part of the page of rows that were not in view."""
+    found = [compared(row) for row in rows(UNSEEN)]
+    held = sum(one.bound_ms <= one.row.tpot_ms for one in found)
+    yield from (f"Bound <= measured in {held:,} of {len(found):,} rows.", "", *HEADING, _line("all", found))
+    for framework in FRAMEWORKS:
+        if any(one.row.framework == framework for one in found):
+            yield _line(framework, [one for one in found if one.row.framework == framework])
+
+
 def page(every: int = 1) -> Iterator[str]:
     """Yield the part of the page: how many bounds hold, and errors of all rows, kinds, models and frameworks."""
     found = [compared(row) for row in rows()[::every]]
-    fair = [one for one in found if not one.row.is_waiting]
+    stated = [one for one in found if not one.row.is_capped]
     held = sum(one.bound_ms <= one.row.tpot_ms for one in found)
     yield f"Bound <= measured in {held:,} of {len(found):,} rows."
     for one in found:
@@ -254,26 +321,22 @@ def page(every: int = 1) -> Iterator[str]:
                 f"* above: {row.model} {row.weights}, {row.system} {degrees}, {row.framework}, {row.prompt} + "
                 f"{row.answer} tokens, {row.users} users: bound {one.bound_ms:.2f} ms, measured {row.tpot_ms:.2f} ms"
             )
-    yield ""
-    yield (
-        "| rows | count | roofline, % | decodes alone, % | with prefills of others, % | bias, % "
-        f"| first token, at most {FEW_USERS} users, % (rows) |"
-    )
-    yield "|---|---:|---:|---:|---:|---:|---:|"
+    yield from ("", *HEADING)
     yield _line("all", found)
-    yield _line("all whose users all had a place", fair)
-    for kind in sorted({one.row.kind for one in fair}):
-        yield _line(kind, [one for one in fair if one.row.kind == kind])
-    for model in sorted({one.row.model for one in fair}):
-        yield _line(model, [one for one in fair if one.row.model == model])
+    yield _line("all that say how many are served", stated)
+    yield _line("of these, all whose users all have a place", [one for one in stated if not one.row.is_waiting])
+    for kind in sorted({one.row.kind for one in stated}):
+        yield _line(kind, [one for one in stated if one.row.kind == kind])
+    for model in sorted({one.row.model for one in stated}):
+        yield _line(model, [one for one in stated if one.row.model == model])
     for framework in FRAMEWORKS:
-        yield _line(framework, [one for one in fair if one.row.framework == framework])
-    yield ""
+        yield _line(framework, [one for one in stated if one.row.framework == framework])
+    yield from ("", f"First tokens of more users: {_more_users(stated)}.", "")
     yield "| calibration of | " + " | ".join(f"rows of {name}, %" for name in FRAMEWORKS) + " |"
     yield "|---" + "|---:" * len(FRAMEWORKS) + "|"
     for used in FRAMEWORKS:
         errors = (
-            mean([compared(one.row, used).error if used != name else one.error for one in fair
+            mean([compared(one.row, used).error if used != name else one.error for one in stated
                   if one.row.framework == name])
             for name in FRAMEWORKS
         )  # fmt: skip
