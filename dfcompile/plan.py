@@ -10,7 +10,7 @@ from dfcompile.canonical_dag import registered_dag_passes
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend import FILE_KINDS, ONNX, Model, ReadOptions
+from dfcompile.frontend import CANONICAL, FILE_KINDS, ONNX, Model, ReadOptions
 from dfcompile.host.inputs import readable_text
 from dfcompile.lowering import (
     ChosenPasses,
@@ -94,6 +94,7 @@ def plan_of(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
+    system.streams.require_types(table.op_types(CANONICAL))
     what_if = system.streams.others(options.what_if)
     partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
     partitioners.find(options.partition, "--partition")
