@@ -1,0 +1,122 @@
+"""Sizes of channels: what no size can be faster than, and the smallest that are as fast."""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from fractions import Fraction
+
+from msgspec import Struct
+
+from dfcompile.actor_graphs.execution import Execution, SelfTimed
+from dfcompile.actor_graphs.graph import ActorGraph
+from dfcompile.errors import UserError
+
+
+class Sized(Struct, frozen=True):
+    """A graph with sizes of its channels.
+
+    Attributes:
+        sizes: tokens that each channel holds; ``None`` of an actor's own state.
+        execution: with them.
+        least_period_cycles: of the period with channels that are never full; none is faster, whatever the sizes.
+        is_minimal: whether with a token less in any one of them an iteration takes longer, or there is a deadlock.
+    """
+
+    sizes: tuple[int | None, ...]
+    execution: Execution
+    least_period_cycles: Fraction
+    is_minimal: bool
+
+
+def least_period(graph: ActorGraph) -> Fraction:
+    """Return the cycles of an iteration if no channel is ever full.
+
+    Actors that wait for one another in a circle, and such as fire alone, keep a pace of their own; the slowest sets
+    that of all [ghamarian06].
+
+    Raises:
+        UserError: some wait for one another for ever, whatever the sizes; or none takes any time.
+    """
+    found = Fraction(0)
+    for members in _circles(graph):
+        execution = SelfTimed(graph, {}, members).run()
+        if execution.period_cycles is None:
+            raise UserError(
+                f"graph {graph.name!r}: a deadlock with channels of any size ({'; '.join(execution.waits)})"
+            )
+        found = max(found, execution.period_cycles)
+    if not found:
+        raise UserError(f"graph {graph.name!r}: found no actor that takes time, against one at least (unbounded rates)")
+    return found
+
+
+def sized_as_stated(graph: ActorGraph, sizes: tuple[int | None, ...]) -> Sized:
+    """Return what a graph takes with given sizes.
+
+    Raises:
+        UserError: as `least_period`, or more tokens are in a channel in the beginning than it holds.
+    """
+    for channel, size in zip(graph.channels, sizes, strict=True):
+        if size is not None and size < channel.tokens:
+            raise UserError(
+                f"channel {channel.name!r}: found {channel.tokens} tokens in the beginning against a size of {size}"
+            )
+    least = least_period(graph)
+    return Sized(sizes, SelfTimed(graph, _bounded(sizes)).run(), least, is_minimal=False)
+
+
+def minimal_sizes(graph: ActorGraph) -> Sized:
+    """Return sizes with which a graph is as fast as with any, none of which can be smaller without slowing it down.
+
+    More room never slows down, so all channels get more until that is enough, and then each as little as the others
+    allow, one after another. The sum need not be the least of all.
+
+    Raises:
+        UserError: as `least_period`.
+    """
+    least = least_period(graph)
+    own = {number: channel for number, channel in enumerate(graph.channels) if not channel.is_state}
+
+    def keeps(grains: Mapping[int, int]) -> bool:
+        held = {number: channel.least_size + channel.grain * grains[number] for number, channel in own.items()}
+        return SelfTimed(graph, held).run().period_cycles == least
+
+    grains = dict.fromkeys(own, 0)
+    while not keeps(grains):
+        grains = {number: 2 * more + 1 for number, more in grains.items()}
+    for number, most in tuple(grains.items()):
+        grains[number] = bisect_left(range(most), 1, key=lambda fewer: keeps({**grains, number: fewer}))
+    sizes = tuple(
+        channel.least_size + channel.grain * grains[number] if number in grains else None
+        for number, channel in enumerate(graph.channels)
+    )
+    return Sized(sizes, SelfTimed(graph, _bounded(sizes)).run(), least, is_minimal=True)
+
+
+def _bounded(sizes: tuple[int | None, ...]) -> dict[int, int]:
+    return {number: size for number, size in enumerate(sizes) if size is not None}
+
+
+def _circles(graph: ActorGraph) -> list[list[int]]:
+    """Return the strongly connected components of a graph."""
+    after: list[set[int]] = [
+        {channel.target for channel in graph.channels if channel.source == at} for at in _numbers(graph)
+    ]
+    reached = [_reached(at, after) for at in _numbers(graph)]
+    found: dict[int, list[int]] = {}
+    for at in _numbers(graph):
+        first = min(other for other in reached[at] if at in reached[other])
+        found.setdefault(first, []).append(at)
+    return list(found.values())
+
+
+def _numbers(graph: ActorGraph) -> range:
+    return range(len(graph.actors))
+
+
+def _reached(begin: int, after: list[set[int]]) -> set[int]:
+    seen, open_ = {begin}, [begin]
+    while open_:
+        more = after[open_.pop()] - seen
+        seen |= more
+        open_ += more
+    return seen
