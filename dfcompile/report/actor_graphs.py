@@ -104,7 +104,7 @@ def answer(report: ActorsReport) -> str:
         return f"{report.subject} ends in a deadlock: {'; '.join(report.deadlock)}."
     period, least = report.period_cycles, report.least_period_cycles
     slower = f", {float(period / least):.4g} times the least" if period > least else ", as with channels of any size"
-    minimal = "; none of them can be smaller" if report.sizes == "minimal" else ""
+    minimal = "; no single one of them can be smaller" if report.sizes == "minimal" else ""
     return (
         f"{report.subject} has a period of {float(period):,.12g} cycles with {report.size_tokens:,} tokens in its "
         f"channels{slower}{minimal}."

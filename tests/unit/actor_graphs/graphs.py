@@ -81,3 +81,32 @@ def actor_graphs(draw: st.DrawFn) -> ActorGraph:
         for at in range(count)
     )
     return ActorGraph("drawn", actors, tuple(channels), draw(st.integers(1, 3)))
+
+
+def sdf3_of(graph: ActorGraph) -> str:
+    """Return a graph as the XML of SDF3."""
+    kind = "csdf" if any(len(actor.cycles) > 1 for actor in graph.actors) else "sdf"
+    ports: dict[int, list[str]] = {number: [] for number in range(len(graph.actors))}
+    channels = []
+    for number, one in enumerate(graph.channels):
+        sides = (("src", "out", one.source, one.written), ("dst", "in", one.target, one.read))
+        ends = []
+        for side, direction, actor, rates in sides:
+            name = f"{direction[0]}{number}"
+            ports[actor].append(f'<port name="{name}" type="{direction}" rate="{",".join(map(str, rates))}"/>')
+            ends.append(f'{side}Actor="{graph.actors[actor].name}" {side}Port="{name}"')
+        channels.append(f'<channel name="{one.name}" {" ".join(ends)} initialTokens="{one.tokens}"/>')
+    actors = [
+        f'<actor name="{actor.name}" type="{actor.name}">{"".join(ports[number])}</actor>'
+        for number, actor in enumerate(graph.actors)
+    ]
+    times = [
+        f'<actorProperties actor="{actor.name}"><processor type="p" default="true"><executionTime '
+        f'time="{",".join(map(str, actor.cycles))}"/></processor></actorProperties>'
+        for actor in graph.actors
+    ]
+    body = f'<{kind} name="{graph.name}" type="t">{"".join((*actors, *channels))}</{kind}>'
+    properties = f"<{kind}Properties>{''.join(times)}</{kind}Properties>"
+    return (
+        f'<sdf3 type="{kind}" version="1.0"><applicationGraph name="g">{body}{properties}</applicationGraph></sdf3>\n'
+    )

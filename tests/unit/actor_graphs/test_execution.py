@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dfcompile.actor_graphs.execution import Execution
 from dfcompile.actor_graphs.graph import Actor, ActorGraph, Channel
 from dfcompile.actor_graphs.sizes import least_period, minimal_sizes, sized_as_stated
 from dfcompile.audit.actor_graphs import plain_period
@@ -122,6 +123,6 @@ def test_iterations_that_belong_together_are_counted_together() -> None:
     one = minimal_sizes(ActorGraph("g", actors, (channel,)))
     many = minimal_sizes(ActorGraph("g", actors, (channel,), iterations=1000))
 
-    assert (one.execution.period_cycles, one.execution.first_cycles) == (3, 5)
-    assert (many.execution.period_cycles, many.execution.first_cycles) == (3000, 3002)
+    assert one.execution == Execution(Fraction(3), first_cycles=5)
+    assert many.execution == Execution(Fraction(3000), first_cycles=3002)
     assert many.sizes == one.sizes
