@@ -9,6 +9,7 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import registered_dag_passes
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
+from dfcompile.dfmodel_backend.machine.plausibility import require_types
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend import CANONICAL, FILE_KINDS, ONNX, Model, ReadOptions
 from dfcompile.host.inputs import readable_text
@@ -94,7 +95,7 @@ def plan_of(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
-    system.streams.require_types(table.op_types(CANONICAL))
+    require_types(system.streams, table.op_types(CANONICAL))
     what_if = system.streams.others(options.what_if)
     partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
     partitioners.find(options.partition, "--partition")

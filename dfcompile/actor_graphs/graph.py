@@ -62,7 +62,7 @@ class Channel(Struct, frozen=True):
         """What it holds at least if both of its actors are to fire for ever.
 
         Of actors of one phase, that write p and read c, ``p + c - g + d mod g`` with the grain g and d tokens in the
-        beginning, and d at least [murthy96]: less is a deadlock, whatever the rest of the graph.
+        beginning, and d at least [bhattacharyya96]: less is a deadlock, whatever the rest of the graph.
         """
         if len(self.written) == len(self.read) == 1:
             return max(self.written[0] + self.read[0] - self.grain + self.tokens % self.grain, self.tokens)

@@ -28,5 +28,12 @@ def graph_of_text(text: str) -> ActorGraph | None:
         return None
     if not graph.channels:
         raise UserError(f"graph {graph.name!r}: found no channel against one or more")
+    for channel in graph.channels:
+        most = 2 * max(channel.read)
+        if channel.is_state and channel.tokens >= most:
+            raise UserError(
+                f"channel {channel.name!r}: found {channel.tokens} tokens against fewer than {most}, with which "
+                f"{graph.actors[channel.source].name!r} fires once at a time (an actor is one processing element)"
+            )
     _ = graph.firings  # consistent
     return graph

@@ -8,6 +8,7 @@ from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.json_form import read_dag_file
 from dfcompile.dfmodel_backend import load_system
+from dfcompile.dfmodel_backend.machine.plausibility import require_types
 from dfcompile.dfmodel_backend.machine.system import OnChipStreams
 from dfcompile.frontend import CANONICAL
 from dfcompile.host.stages import counted
@@ -82,7 +83,7 @@ def run_of(asked: DagOptions, dag: CanonicalDag, show: ShowStage = show_nothing,
     streams = _streams(asked)
     if streams.operator_pipeline_cycles:
         kernels = (kernel.op for kernel in dag.kernels)
-        streams.require_types((*registered_expansions().op_types(CANONICAL), *kernels))
+        require_types(streams, (*registered_expansions().op_types(CANONICAL), *kernels))
     selection = Selection(asked.objective, DEFAULT_SLACK if asked.slack is None else asked.slack, front=asked.front)
     scheduling = Scheduling(dag)
     found: list[CheckedSchedule] = []

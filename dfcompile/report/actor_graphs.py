@@ -36,7 +36,9 @@ class ChannelSummary:
     read: str = figure("tokens that a firing reads, likewise", heading="reads")
     target: str = figure("actor that reads", heading="to")
     tokens: int = figure("in the beginning", unit="tokens", heading="tokens")
-    size_tokens: int | None = figure("that it holds; `null` of what an actor hands to itself", heading="size")
+    size_tokens: int | None = figure(
+        "that it holds; `null` of what an actor hands to itself", unit="tokens", heading="size"
+    )
 
 
 @record("graph")
@@ -60,7 +62,7 @@ class ActorsReport:
         "the same with channels of any size", heading="least\ncycles", cell="{:,.12g}".format
     )
     first_cycles: int | None = figure("until the first of them has ended", heading="first\ncycles")
-    size_tokens: int = figure("of all channels", heading="size\ntokens")
+    size_tokens: int = figure("of all channels", unit="tokens", heading="size\ntokens")
     deadlock: tuple[str, ...] = figure("who waits for whom, the last for the first; empty if nobody waits for ever")
     actors: tuple[ActorSummary, ...] = figure("in the order of the file")
     channels: tuple[ChannelSummary, ...] = figure("likewise")
@@ -103,7 +105,11 @@ def answer(report: ActorsReport) -> str:
     if report.period_cycles is None:
         return f"{report.subject} ends in a deadlock: {'; '.join(report.deadlock)}."
     period, least = report.period_cycles, report.least_period_cycles
-    slower = f", {float(period / least):.4g} times the least" if period > least else ", as with channels of any size"
+    slower = (
+        f", {float(period / least):.4g} times the least: full channels stall it"
+        if period > least
+        else ", as with channels of any size"
+    )
     minimal = "; no single one of them can be smaller" if report.sizes == "minimal" else ""
     return (
         f"{report.subject} has a period of {float(period):,.12g} cycles with {report.size_tokens:,} tokens in its "
@@ -122,4 +128,4 @@ def actors_table(report: ActorsReport, width: int, *, verbose: bool) -> str:
     if verbose:
         tables.append(Table("actors", (actors,), table_columns("actors", report.actors)))
     lines = [*folded(answer(report), width), "", *(line for table in tables for line in table.lines(width))]
-    return page([*lines, *(line for note in report.notes if verbose for line in folded(note, width))])
+    return page([*lines, *(line for note in report.notes for line in folded(note, width))])

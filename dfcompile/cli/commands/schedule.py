@@ -44,7 +44,8 @@ def schedule_dag_file(options: DagOptions, emitted: DagEmissions, pictured: Pict
         actors = actors_of_text(text, options.dag)
     if actors is not None:
         others = {**pictured.targets, "--emit": emitted.emissions, "--show": outputs.show}
-        found = actors_run(options, actors, [name for name, value in others.items() if value], (options.dag,))
+        with show_stage(f"sizing the channels of {options.dag}"):
+            found = actors_run(options, actors, [name for name, value in others.items() if value], (options.dag,))
         write_page(outputs.html, found)
         write_text(found.text(outputs.format, output_width(), verbose=outputs.verbose), outputs.output)
         return

@@ -5,7 +5,7 @@ A set-up file says one; a system file says one for chips of any number of cores,
 
 import math
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum, unique
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, convert, to_builtins
 
 from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import UserError
 from dfcompile.options.readers import MOST_CYCLES
 from dfcompile.records import replace
 
@@ -231,18 +231,6 @@ class OnChipStreams(Struct, frozen=True, forbid_unknown_fields=True):
         others = self.operator_pipeline_cycles.items()
         pipelines = sorted((op, cycles) for op, cycles in others if cycles != self.pipeline_cycles)
         return Hardware(hop_cycles, self.pipeline_cycles, self.ports, tuple(pipelines))
-
-    def require_types(self, known: Iterable[str]) -> None:
-        """Check that pipelines are of types of operators that there are.
-
-        Raises:
-            UserError: one is not.
-        """
-        types = set(known)
-        for op in self.operator_pipeline_cycles:
-            if op not in types:
-                where = f"--system: key 'streams.operator_pipeline_cycles.{op}'"
-                raise UserError(f"{where}: no operator is of this type{nearest(op, types)}")
 
     def others(self, parts: Mapping[str, int | str]) -> tuple[tuple[str, Hardware], ...]:
         """Return machines that differ in one part each, then in all of several, by what differs.

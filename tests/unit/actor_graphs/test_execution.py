@@ -73,7 +73,7 @@ def test_no_minimal_size_can_be_smaller(graph: ActorGraph) -> None:
 def test_published_sizes(
     graph: ActorGraph, least: int, total: int, period: int, smallest: tuple[int, ...] | None, slow: int
 ) -> None:
-    """All channels together, for any throughput and for the largest [stuijk06, table 1]."""
+    """All channels together, for any throughput and for the largest [stuijk06]."""
     without = tuple(channel.least_size for channel in graph.channels)
     sized = minimal_sizes(graph)
 
@@ -87,7 +87,7 @@ def test_others_of_the_same_examples() -> None:
     assert sum(H263.firings) == 1190
     assert minimal_sizes(H263).sizes == (594 + 47, 2, 594 + 20)  # while vld works 46.5, and mc 19.6 blocks pass
     assert least_period(CD_TO_DAT) == 160  # of e: 32 firings, of f: 160
-    assert CD_TO_DAT.firings == (147, 147, 98, 28, 32, 160)  # [murthy96]
+    assert CD_TO_DAT.firings == (147, 147, 98, 28, 32, 160)  # [bhattacharyya96]
     assert CYCLO_STATIC.firings == (6, 4, 2)
     assert minimal_sizes(CYCLO_STATIC).sizes == (8, 8)
 
