@@ -83,7 +83,8 @@ class SelfTimed:
         self._outputs: dict[int, list[int]] = {actor: [] for actor in self._members}
         self._tokens: dict[int, _Times] = {}
         self._places: dict[int, _Times] = {}
-        for number, channel in enumerate(graph.channels):
+        for number in dict.fromkeys(number for actor in self._members for number in graph.channels_of[actor]):
+            channel = graph.channels[number]
             if channel.source in self._inputs and channel.target in self._inputs:
                 self._outputs[channel.source].append(number)
                 self._inputs[channel.target].append(number)
@@ -124,9 +125,9 @@ class SelfTimed:
         while waiting:
             actor = waiting.popleft()
             if self._fire(actor):
-                neighbours = [self._graph.channels[number].source for number in self._inputs[actor]]
-                neighbours += [self._graph.channels[number].target for number in self._outputs[actor]]
-                waiting.extend(other for other in dict.fromkeys(neighbours) if self._left[other] and other != actor)
+                ends = [self._graph.channels[number] for number in (*self._inputs[actor], *self._outputs[actor])]
+                neighbours = dict.fromkeys(end for channel in ends for end in (channel.source, channel.target))
+                waiting.extend(other for other in neighbours if self._left[other] and other != actor)
         return not any(self._left.values())
 
     def _fire(self, actor: int) -> bool:

@@ -86,6 +86,14 @@ class ActorGraph(Struct, frozen=True, dict=True):
     iterations: int = 1
 
     @cached_property
+    def channels_of(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the channels that begin or end at each actor."""
+        found: list[dict[int, None]] = [{} for _ in self.actors]
+        for number, channel in enumerate(self.channels):
+            found[channel.source][number] = found[channel.target][number] = None
+        return tuple(map(tuple, found))
+
+    @cached_property
     def firings(self) -> tuple[int, ...]:
         """How often each actor fires in an iteration, which leaves as many tokens as there were: the least numbers.
 
@@ -98,19 +106,17 @@ class ActorGraph(Struct, frozen=True, dict=True):
         rounds: dict[int, Fraction] = {0: Fraction(1)}
         reached = [0]
         for actor in reached:  # grows while it is read
-            for channel in self.channels:
-                gives, takes = sum(channel.written), sum(channel.read)
-                for this, other, ratio in (
-                    (channel.source, channel.target, Fraction(gives, takes)),
-                    (channel.target, channel.source, Fraction(takes, gives)),
-                ):
-                    if this != actor:
-                        continue
-                    if other not in rounds:
-                        rounds[other] = rounds[actor] * ratio
-                        reached.append(other)
-                    elif rounds[other] != rounds[actor] * ratio:
-                        raise UserError(self._inconsistent(channel, rounds))
+            for number in self.channels_of[actor]:
+                channel = self.channels[number]
+                ratio = Fraction(sum(channel.written), sum(channel.read))
+                is_source = channel.source == actor
+                other = channel.target if is_source else channel.source
+                balanced = rounds[actor] * ratio if is_source else rounds[actor] / ratio
+                if other not in rounds:
+                    rounds[other] = balanced
+                    reached.append(other)
+                elif rounds[other] != balanced:
+                    raise UserError(self._inconsistent(channel, rounds))
         for number, actor_ in enumerate(self.actors):
             if number not in rounds:
                 first = self.actors[0].name

@@ -4,11 +4,13 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from fractions import Fraction
 
+import numpy as np
 from msgspec import Struct
 
 from dfcompile.actor_graphs.execution import Execution, SelfTimed
 from dfcompile.actor_graphs.graph import ActorGraph
 from dfcompile.errors import UserError
+from dfcompile.scheduler.simulation.plan import strong_components
 
 
 class Sized(Struct, frozen=True):
@@ -36,8 +38,12 @@ def least_period(graph: ActorGraph) -> Fraction:
     Raises:
         UserError: some wait for one another for ever, whatever the sizes; or none takes any time.
     """
+    ends = np.array([(channel.source, channel.target) for channel in graph.channels], dtype=np.int64).T
+    circles: dict[int, list[int]] = {}
+    for actor, circle in enumerate(strong_components(len(graph.actors), *ends).tolist()):
+        circles.setdefault(circle, []).append(actor)
     found = Fraction(0)
-    for members in _circles(graph):
+    for members in circles.values():
         execution = SelfTimed(graph, {}, members).run()
         if execution.period_cycles is None:
             raise UserError(
@@ -94,29 +100,3 @@ def minimal_sizes(graph: ActorGraph) -> Sized:
 
 def _bounded(sizes: tuple[int | None, ...]) -> dict[int, int]:
     return {number: size for number, size in enumerate(sizes) if size is not None}
-
-
-def _circles(graph: ActorGraph) -> list[list[int]]:
-    """Return the strongly connected components of a graph."""
-    after: list[set[int]] = [
-        {channel.target for channel in graph.channels if channel.source == at} for at in _numbers(graph)
-    ]
-    reached = [_reached(at, after) for at in _numbers(graph)]
-    found: dict[int, list[int]] = {}
-    for at in _numbers(graph):
-        first = min(other for other in reached[at] if at in reached[other])
-        found.setdefault(first, []).append(at)
-    return list(found.values())
-
-
-def _numbers(graph: ActorGraph) -> range:
-    return range(len(graph.actors))
-
-
-def _reached(begin: int, after: list[set[int]]) -> set[int]:
-    seen, open_ = {begin}, [begin]
-    while open_:
-        more = after[open_.pop()] - seen
-        seen |= more
-        open_ += more
-    return seen

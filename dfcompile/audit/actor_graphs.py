@@ -1,5 +1,6 @@
 """Computes the figures of a graph of actors anew: an execution in time, which counts tokens and places."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from heapq import heappop, heappush
 from operator import ge
@@ -56,6 +57,7 @@ class _Plain:
         self._places = [
             None if size is None else size - one.tokens for one, size in zip(graph.channels, sizes, strict=True)
         ]
+        self._ends = [(channel.source, channel.target) for channel in graph.channels]
         self._fired = [0] * len(graph.actors)
         self._is_busy = [False] * len(graph.actors)
         self._coming: list[tuple[int, int, int, int]] = []  # time, actor that ends or none, channel, tokens
@@ -64,17 +66,22 @@ class _Plain:
         """Go on until all is as before."""
         every, seen = self._graph.firings, dict[object, tuple[int, int]]()
         time = first = done = 0
+        able: Iterable[int] = range(len(self._graph.actors))
         while True:
-            self._begin(time)
+            for actor in able:
+                self._begin(actor, time)
             if not self._coming:
                 return None
-            time = self._coming[0][0]
+            time, moved = self._coming[0][0], dict[int, None]()
             while self._coming and self._coming[0][0] == time:
                 _, actor, channel, tokens = heappop(self._coming)
                 if actor >= 0:
                     self._end(actor, time)
+                    moved |= dict.fromkeys(self._graph.channels_of[actor])
                 else:
                     self._tokens[channel] += tokens
+                    moved[channel] = None
+            able = {end: None for at in moved for end in self._ends[at]}
             if not first and all(map(ge, self._fired, (count * self._graph.iterations for count in every))):
                 first = time
             if self._fired[0] >= every[0] * (done + 1):
@@ -83,36 +90,32 @@ class _Plain:
                 if before < done and first:
                     return Fraction(time - then, done - before) * self._graph.iterations, first
 
-    def _begin(self, time: int) -> None:
-        """Let all begin that can."""
-        for number, actor in enumerate(self._graph.actors):
-            if self._is_busy[number] or not self._can_begin(number):
-                continue
-            phase = self._fired[number] % len(actor.cycles)
-            for at, channel in enumerate(self._graph.channels):
-                places = self._places[at]
-                if channel.target == number:
-                    self._tokens[at] -= channel.read[phase]
-                if channel.source == number and places is not None:
-                    self._places[at] = places - channel.written[phase]
-            self._is_busy[number] = True
-            heappush(self._coming, (time + actor.cycles[phase], number, 0, 0))
-
-    def _can_begin(self, number: int) -> bool:
-        phase = self._fired[number] % len(self._graph.actors[number].cycles)
-        for channel, tokens, places in zip(self._graph.channels, self._tokens, self._places, strict=True):
-            if channel.target == number and tokens < channel.read[phase]:
-                return False
+    def _begin(self, number: int, time: int) -> None:
+        """Let an actor begin if it can."""
+        actor = self._graph.actors[number]
+        phase = self._fired[number] % len(actor.cycles)
+        channels = [(at, self._graph.channels[at], self._places[at]) for at in self._graph.channels_of[number]]
+        if self._is_busy[number]:
+            return
+        for at, channel, places in channels:
+            if channel.target == number and self._tokens[at] < channel.read[phase]:
+                return
             if channel.source == number and places is not None and places < channel.written[phase]:
-                return False
-        return True
+                return
+        for at, channel, places in channels:
+            if channel.target == number:
+                self._tokens[at] -= channel.read[phase]
+            if channel.source == number and places is not None:
+                self._places[at] = places - channel.written[phase]
+        self._is_busy[number] = True
+        heappush(self._coming, (time + actor.cycles[phase], number, 0, 0))
 
     def _end(self, number: int, time: int) -> None:
         """Let a firing end: what it has read makes room, what it writes is there or comes later."""
         actor = self._graph.actors[number]
         phase = self._fired[number] % len(actor.cycles)
-        for at, channel in enumerate(self._graph.channels):
-            places = self._places[at]
+        for at in self._graph.channels_of[number]:
+            channel, places = self._graph.channels[at], self._places[at]
             if channel.target == number and places is not None:
                 self._places[at] = places + channel.read[phase]
             if channel.source == number and channel.written[phase]:
