@@ -1,8 +1,10 @@
 """Self-timed execution of a graph of actors: every firing as early as tokens and places allow, until it repeats."""
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
+from itertools import chain, repeat
+from operator import sub
 
 from msgspec import Struct
 
@@ -56,6 +58,17 @@ class _Times:
                 runs.popleft()
         return time
 
+    def last(self, count: int) -> "_Times":
+        """Return the last so many."""
+        kept = _Times(0)
+        kept.count, kept._runs = self.count, deque([*run] for run in self._runs)
+        kept.take(self.count - count)
+        return kept
+
+    def each(self) -> Iterator[int]:
+        """Yield the time of each."""
+        return chain.from_iterable(repeat(time, count) for time, count in self._runs)
+
     def after(self, time: int) -> tuple[tuple[int, int], ...]:
         """Return all, as counted from a time."""
         return tuple((at - time, count) for at, count in self._runs)
@@ -67,32 +80,50 @@ class SelfTimed:
     A firing begins as soon as the one before has ended, all tokens that it reads are there, and so are places for all
     that it writes. These it takes at once; it frees what it has read when it ends [stuijk06]. The times are the least
     solution of these conditions, so the order in which they are found makes no difference.
+
+    Attributes:
+        ready: when each actor has ended its last firing.
+        tokens: when those that are in each channel are there.
+        places: when those that each channel has free are there.
     """
 
-    def __init__(self, graph: ActorGraph, sizes: Mapping[int, int], members: Collection[int] | None = None) -> None:
+    def __init__(
+        self,
+        graph: ActorGraph,
+        sizes: Mapping[int, int],
+        members: Collection[int] | None = None,
+        begin: "SelfTimed | None" = None,
+    ) -> None:
         """Begin.
 
         Args:
             graph: of the actors.
             sizes: of channels, by number; others are never full.
             members: numbers of the actors; channels from and to others are left out. ``None``: all.
+            begin: an execution, also of more actors, with no smaller channels, between two iterations: this one goes
+                on from there. What it takes in the long run does not depend on how it begins.
         """
         self._graph = graph
         self._members = range(len(graph.actors)) if members is None else members
         self._inputs: dict[int, list[int]] = {actor: [] for actor in self._members}
         self._outputs: dict[int, list[int]] = {actor: [] for actor in self._members}
-        self._tokens: dict[int, _Times] = {}
-        self._places: dict[int, _Times] = {}
+        self.tokens: dict[int, _Times] = {}
+        self.places: dict[int, _Times] = {}
         for number in dict.fromkeys(number for actor in self._members for number in graph.channels_of[actor]):
             channel = graph.channels[number]
             if channel.source in self._inputs and channel.target in self._inputs:
                 self._outputs[channel.source].append(number)
                 self._inputs[channel.target].append(number)
-                self._tokens[number] = _Times(channel.tokens)
+                self.tokens[number] = _Times(channel.tokens)
                 if number in sizes and not channel.is_state:
-                    self._places[number] = _Times(sizes[number] - channel.tokens)
-        self._ready = dict.fromkeys(self._members, 0)
+                    self.places[number] = _Times(sizes[number] - channel.tokens)
+        self.ready = dict.fromkeys(self._members, 0)
+        if begin is not None:
+            self.ready = {actor: begin.ready[actor] for actor in self._members}
+            self.tokens = {number: begin.tokens[number].last(times.count) for number, times in self.tokens.items()}
+            self.places = {number: begin.places[number].last(times.count) for number, times in self.places.items()}
         self._left = dict.fromkeys(self._members, 0)
+        self._ends: list[int] = []  # of iterations
 
     def run(self) -> Execution:
         """Execute until an iteration begins as an earlier one did, only later.
@@ -100,22 +131,54 @@ class SelfTimed:
         Raises:
             UserError: that takes too many firings.
         """
-        of_iteration = sum(self._graph.firings[actor] for actor in self._members)
         together = self._graph.iterations
-        seen, ends = {self._state(0): 0}, [0]
-        for iteration in range(1, MOST_FIRINGS // of_iteration + 1):
-            if not self._iterate():
-                return Execution(None, None, self._waits())
-            ends.append(max(self._ready.values()))
-            before = seen.setdefault(self._state(ends[-1]), iteration)
-            if before < iteration:
-                period = Fraction(ends[-1] - ends[before], iteration - before)
+        for iteration, before in enumerate(self._iterations(), 1):
+            if before is not None:
                 rounds, rest = divmod(max(together - before, 0), iteration - before)
-                first = ends[min(together, before + rest)] + rounds * (ends[-1] - ends[before])
-                return Execution(period * together, first)
+                first = self._ends[min(together, before + rest)] + rounds * (self._ends[iteration] - self._ends[before])
+                return Execution(self._period(before, iteration), first)
+        return Execution(None, None, self._waits())
+
+    def keeps(self, period: Fraction) -> bool:
+        """Return whether it takes no longer than that in the long run.
+
+        If all times have grown by more since an earlier iteration they go on to, whatever repeats [baccelli92].
+
+        Raises:
+            UserError: as `run`.
+        """
+        earlier, then = 1, list[int]()
+        for iteration, before in enumerate(self._iterations(), 1):
+            if before is not None:
+                return self._period(before, iteration) <= period
+            if iteration == 2 * earlier:
+                now, allowed = self._times(), period / self._graph.iterations * (iteration - earlier)
+                if then and min(map(sub, now, then)) > allowed:
+                    return False
+                earlier, then = iteration, now
+        return False
+
+    def _period(self, before: int, iteration: int) -> Fraction:
+        return Fraction(self._ends[iteration] - self._ends[before], iteration - before) * self._graph.iterations
+
+    def _iterations(self) -> Iterator[int | None]:
+        """Execute iterations until a deadlock; yield for each the one after which all was the same, only earlier.
+
+        Raises:
+            UserError: that takes too many firings.
+        """
+        self._ends = [max(self.ready.values())]
+        seen = {self._state(self._ends[0]): 0}
+        firings = sum(self._graph.firings[actor] for actor in self._members)
+        for iteration in range(1, MOST_FIRINGS // firings + 1):
+            if not self._iterate():
+                return
+            self._ends.append(max(self.ready.values()))
+            before = seen.setdefault(self._state(self._ends[-1]), iteration)
+            yield before if before < iteration else None
         raise UserError(
             f"graph {self._graph.name!r}: found more than {MOST_FIRINGS} firings before its execution repeats itself, "
-            f"with {of_iteration} in an iteration (smaller rates)"
+            f"with {firings} in an iteration (smaller rates)"
         )
 
     def _iterate(self) -> bool:
@@ -136,18 +199,18 @@ class SelfTimed:
         whole, begun = self._graph.firings[actor], self._left[actor]
         while self._left[actor] and self._obstacle(actor) is None:
             phase = (whole - self._left[actor]) % len(one.cycles)
-            start = self._ready[actor]
+            start = self.ready[actor]
             for number in self._inputs[actor]:
-                start = max(start, self._tokens[number].take(channels[number].read[phase]))
+                start = max(start, self.tokens[number].take(channels[number].read[phase]))
             for number in self._outputs[actor]:
-                if number in self._places:
-                    start = max(start, self._places[number].take(channels[number].written[phase]))
-            self._ready[actor] = end = start + one.cycles[phase]
+                if number in self.places:
+                    start = max(start, self.places[number].take(channels[number].written[phase]))
+            self.ready[actor] = end = start + one.cycles[phase]
             for number in self._inputs[actor]:
-                if number in self._places:
-                    self._places[number].put(end, channels[number].read[phase])
+                if number in self.places:
+                    self.places[number].put(end, channels[number].read[phase])
             for number in self._outputs[actor]:
-                self._tokens[number].put(end + one.latency, channels[number].written[phase])
+                self.tokens[number].put(end + one.latency, channels[number].written[phase])
             self._left[actor] -= 1
         return self._left[actor] < begun
 
@@ -155,10 +218,10 @@ class SelfTimed:
         """Return the channel that the next firing of an actor waits for, and whether for tokens or for places in it."""
         phase = (self._graph.firings[actor] - self._left[actor]) % len(self._graph.actors[actor].cycles)
         for number in self._inputs[actor]:
-            if self._tokens[number].count < self._graph.channels[number].read[phase]:
+            if self.tokens[number].count < self._graph.channels[number].read[phase]:
                 return number, True
         for number in self._outputs[actor]:
-            places = self._places.get(number)
+            places = self.places.get(number)
             if places is not None and places.count < self._graph.channels[number].written[phase]:
                 return number, False
         return None
@@ -166,10 +229,15 @@ class SelfTimed:
     def _state(self, now: int) -> tuple[object, ...]:
         """Return all that later times depend on, as counted from a time."""
         return (
-            tuple(ready - now for ready in self._ready.values()),
-            tuple(times.after(now) for times in self._tokens.values()),
-            tuple(times.after(now) for times in self._places.values()),
+            tuple(ready - now for ready in self.ready.values()),
+            tuple(times.after(now) for times in self.tokens.values()),
+            tuple(times.after(now) for times in self.places.values()),
         )
+
+    def _times(self) -> list[int]:
+        """Return all times that later ones depend on, one by one."""
+        held = (*self.tokens.values(), *self.places.values())
+        return [*self.ready.values(), *chain.from_iterable(times.each() for times in held)]
 
     def _waits(self) -> tuple[str, ...]:
         """Follow who waits for whom until somebody comes twice."""
