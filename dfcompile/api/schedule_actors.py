@@ -9,8 +9,10 @@ from dfcompile.actor_graphs.reading import graph_of_text
 from dfcompile.actor_graphs.sizes import Sized, minimal_sizes, sized_as_stated
 from dfcompile.api.runs import Shown
 from dfcompile.audit.actor_graphs import audit_actors
+from dfcompile.canonical_dag.forms.json_form import graph_text
 from dfcompile.errors import UserError
 from dfcompile.options import DagOptions, Fifos, options_of
+from dfcompile.options.readers import File
 from dfcompile.report.actor_graphs import ActorsReport, actors_table, answer, summarize_actors
 from dfcompile.report.plain_values import Json, to_record
 
@@ -57,18 +59,30 @@ def actors_of_text(text: str, path: Path) -> ActorGraph | None:
         raise UserError(f"{path}: {error}") from error
 
 
-def schedule_actors(graph: ActorGraph, fifo: Fifos | None = None, files: tuple[Path, ...] = ()) -> ActorsRun:
-    """Find the sizes of channels, or what a graph takes with those that are stated.
+def schedule_actors(design: ActorGraph | File, *, fifo: Fifos | None = None) -> ActorsRun:
+    """Find the sizes of channels of a foreign design, or what it takes with those that are stated.
 
     Args:
-        graph: of actors.
+        design: a file: XML of SDF3, or a list of nodes; or its graph.
         fifo: ``minimal``, or the size of all channels; without, sizes are those of the file if it has them.
-        files: that were read.
 
     Raises:
-        UserError: the graph has no schedule, only some channels have a size, or there is no such way.
+        UserError: the design cannot be read, has no schedule, only some channels have a size, or ``fifo`` is another
+            way.
         InternalError: a bug of dfcompile.
     """
+    if isinstance(design, ActorGraph):
+        return _run(design, fifo)
+    path = Path(design)
+    graph = actors_of_text(graph_text(path), path)
+    if graph is None:
+        raise UserError(
+            f"{path}: found neither XML of SDF3 nor a list of nodes (dfcompile.schedule reads other graphs)"
+        )
+    return _run(graph, fifo, (path,))
+
+
+def _run(graph: ActorGraph, fifo: Fifos | None, files: tuple[Path, ...] = ()) -> ActorsRun:
     sized = _sized(graph, fifo)
     report = summarize_actors(graph, sized)
     audit_actors(report, graph)
@@ -111,4 +125,4 @@ def actors_run(options: DagOptions, graph: ActorGraph, others: Sequence[str], fi
             f"--pes: found {', '.join(map(str, options.pes))} against one number, {len(graph.actors)} or more (an "
             "element for each actor)"
         )
-    return schedule_actors(graph, options.fifo, files)
+    return _run(graph, options.fifo, files)

@@ -5,6 +5,7 @@ from typing import Final
 
 from dfcompile.actor_graphs.graph import ActorGraph
 from dfcompile.actor_graphs.sizes import Sized
+from dfcompile.host.printable import printable
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figure import figure, record
 from dfcompile.report.text_tables import Column, Table, folded, page
@@ -102,8 +103,9 @@ def _rates(tokens: tuple[int, ...]) -> str:
 
 def answer(report: ActorsReport) -> str:
     """Return the report in one sentence."""
+    subject = printable(report.subject)
     if report.period_cycles is None:
-        return f"{report.subject} ends in a deadlock: {'; '.join(report.deadlock)}."
+        return f"{subject} ends in a deadlock: {'; '.join(report.deadlock)}."
     period, least = report.period_cycles, report.least_period_cycles
     slower = (
         f", {float(period / least):.4g} times the least: full channels stall it"
@@ -112,7 +114,7 @@ def answer(report: ActorsReport) -> str:
     )
     minimal = "; no single one of them can be smaller" if report.sizes == "minimal" else ""
     return (
-        f"{report.subject} has a period of {float(period):,.12g} cycles with {report.size_tokens:,} tokens in its "
+        f"{subject} has a period of {float(period):,.12g} cycles with {report.size_tokens:,} tokens in its "
         f"channels{slower}{minimal}."
     )
 
@@ -122,7 +124,7 @@ def actors_table(report: ActorsReport, width: int, *, verbose: bool) -> str:
     channels = Column("channel", tuple(one.name for one in report.channels), is_text=True)
     actors = Column("actor", tuple(one.name for one in report.actors), is_text=True)
     tables = [
-        Table(f"graph {report.subject}", (), table_columns("graph", [report])),
+        Table(printable(f"graph {report.subject}"), (), table_columns("graph", [report])),
         Table("channels", (channels,), table_columns("channels", report.channels)),
     ]
     if verbose:

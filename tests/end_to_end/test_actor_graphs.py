@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dfcompile as df
 from dfcompile.actor_graphs.graph import ActorGraph
 from dfcompile.api.schedule_actors import schedule_actors
 from dfcompile.audit.actor_graphs import audit_actors
@@ -87,6 +88,25 @@ def test_a_list_of_nodes_stalls_if_its_fifos_are_small(capsys: Capture, tmp_path
 )
 def test_other_options_are_refused(capsys: Capture, example: Path, options: list[str], message: str) -> None:
     assert message in said(capsys, example, *options, status=1)
+
+
+def test_names_cannot_write_to_the_terminal(capsys: Capture, example: Path) -> None:
+    example.write_text(example.read_text().replace('name="example"', 'name="a&#10;b&#27;"').replace('"c1"', '"c&#10;"'))
+
+    for fifo in ("3", "4"):
+        printed = said(capsys, example, "--pes", "3", "--fifo", fifo)
+        assert "\x1b" not in printed.replace("\\x1b", "")
+        assert printed.startswith("a\\nb")
+
+
+def test_python_reads_the_same_files(example: Path, tmp_path: Path) -> None:
+    run = df.schedule_actors(example, fifo=4)
+
+    assert run.answer.startswith("example has a period of 7 cycles")
+    assert run.files == (example,)
+    (tmp_path / "other.dag").write_text("dfcompile-dag/1 other\n")
+    with pytest.raises(df.UserError, match=r"other\.dag: found neither XML of SDF3 nor a list of nodes"):
+        df.schedule_actors(tmp_path / "other.dag")
 
 
 def test_a_wrong_file_is_named(capsys: Capture, example: Path) -> None:
