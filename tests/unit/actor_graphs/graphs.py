@@ -57,9 +57,9 @@ CYCLO_STATIC = graph_of("csdf", {"a": "1,3", "b": "2,2", "c": "2,3"}, "a 3,1 4,2
 
 
 @st.composite
-def actor_graphs(draw: st.DrawFn) -> ActorGraph:
-    """Draw consistent graphs of two to four actors of up to three phases, some with circles."""
-    count = draw(st.integers(2, 4))
+def actor_graphs(draw: st.DrawFn, fewest: int = 2, most: int = 4) -> ActorGraph:
+    """Draw consistent graphs of some actors of up to three phases, some with circles."""
+    count = draw(st.integers(fewest, most))
     rounds = [draw(st.integers(1, 3)) for _ in range(count)]
     phases = [draw(st.integers(1, 3)) for _ in range(count)]
 
