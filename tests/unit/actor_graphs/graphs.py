@@ -107,6 +107,7 @@ def sdf3_of(graph: ActorGraph) -> str:
     ]
     body = f'<{kind} name="{graph.name}" type="t">{"".join((*actors, *channels))}</{kind}>'
     properties = f"<{kind}Properties>{''.join(times)}</{kind}Properties>"
-    return (
-        f'<sdf3 type="{kind}" version="1.0"><applicationGraph name="g">{body}{properties}</applicationGraph></sdf3>\n'
-    )
+    schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="sdf3-sdf.xsd"'
+    application = f'<applicationGraph name="g">{body}{properties}</applicationGraph>'
+    head = '<?xml version="1.0" encoding="UTF-8"?>'
+    return f'{head}\n<sdf3 type="{kind}" version="1.0" {schema}>{application}</sdf3>\n'
