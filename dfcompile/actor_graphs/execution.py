@@ -11,7 +11,7 @@ from msgspec import Struct
 from dfcompile.actor_graphs.graph import ActorGraph
 from dfcompile.errors import UserError
 
-MOST_FIRINGS = 20_000_000
+MOST_FIRINGS = 5_000_000
 
 
 class Execution(Struct, frozen=True):
@@ -33,21 +33,21 @@ class _Times:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._runs = deque([[0, count]] if count else [])
+        self.runs = deque([[0, count]] if count else [])
 
     def put(self, time: int, count: int) -> None:
         if not count:
             return
         self.count += count
-        if self._runs and self._runs[-1][0] == time:
-            self._runs[-1][1] += count
+        if self.runs and self.runs[-1][0] == time:
+            self.runs[-1][1] += count
         else:
-            self._runs.append([time, count])
+            self.runs.append([time, count])
 
     def take(self, count: int) -> int:
         """Take the first so many and return when the last of them is there."""
         self.count -= count
-        runs, time = self._runs, 0
+        runs, time = self.runs, 0
         while count:
             run = runs[0]
             time = run[0]
@@ -61,17 +61,20 @@ class _Times:
     def last(self, count: int) -> "_Times":
         """Return the last so many."""
         kept = _Times(0)
-        kept.count, kept._runs = self.count, deque([*run] for run in self._runs)
+        kept.count, kept.runs = self.count, deque([*run] for run in self.runs)
         kept.take(self.count - count)
         return kept
 
     def each(self) -> Iterator[int]:
         """Yield the time of each."""
-        return chain.from_iterable(repeat(time, count) for time, count in self._runs)
+        return chain.from_iterable(repeat(time, count) for time, count in self.runs)
 
-    def after(self, time: int) -> tuple[tuple[int, int], ...]:
-        """Return all, as counted from a time."""
-        return tuple((at - time, count) for at, count in self._runs)
+    def is_later(self, other: "_Times", cycles: int) -> bool:
+        """Whether it is another one, all of it so many cycles later."""
+        pairs = zip(self.runs, other.runs, strict=False)
+        return len(self.runs) == len(other.runs) and all(
+            time == then + cycles and count == many for (time, count), (then, many) in pairs
+        )
 
 
 class SelfTimed:
@@ -168,17 +171,18 @@ class SelfTimed:
             UserError: that takes too many firings.
         """
         self._ends = [max(self.ready.values())]
-        seen = {self._state(self._ends[0]): 0}
+        remembered, before = self._state(), 0  # after one iteration alone: there may be millions [brent80]
         firings = sum(self._graph.firings[actor] for actor in self._members)
         for iteration in range(1, MOST_FIRINGS // firings + 1):
             if not self._iterate():
                 return
             self._ends.append(max(self.ready.values()))
-            before = seen.setdefault(self._state(self._ends[-1]), iteration)
-            yield before if before < iteration else None
+            yield before if self._is_later(remembered, self._ends[-1] - self._ends[before]) else None
+            if iteration >= 2 * before:
+                remembered, before = self._state(), iteration
         raise UserError(
             f"graph {self._graph.name!r}: found more than {MOST_FIRINGS} firings before its execution repeats itself, "
-            f"with {firings} in an iteration (smaller rates)"
+            f"with {firings} in an iteration (smaller sizes and rates repeat sooner)"
         )
 
     def _iterate(self) -> bool:
@@ -226,12 +230,17 @@ class SelfTimed:
                 return number, False
         return None
 
-    def _state(self, now: int) -> tuple[object, ...]:
-        """Return all that later times depend on, as counted from a time."""
-        return (
-            tuple(ready - now for ready in self.ready.values()),
-            tuple(times.after(now) for times in self.tokens.values()),
-            tuple(times.after(now) for times in self.places.values()),
+    def _state(self) -> tuple[dict[int, int], list[_Times]]:
+        """Return all that later times depend on."""
+        held = (*self.tokens.values(), *self.places.values())
+        return dict(self.ready), [times.last(times.count) for times in held]
+
+    def _is_later(self, state: tuple[dict[int, int], list[_Times]], cycles: int) -> bool:
+        """Whether all is as it was in a state, so many cycles later."""
+        ready, before = state
+        held = (*self.tokens.values(), *self.places.values())
+        return all(time == ready[actor] + cycles for actor, time in self.ready.items()) and all(
+            times.is_later(other, cycles) for times, other in zip(held, before, strict=True)
         )
 
     def _times(self) -> list[int]:

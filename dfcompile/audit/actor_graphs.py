@@ -64,8 +64,8 @@ class _Plain:
 
     def run(self) -> tuple[Fraction, int] | None:
         """Go on until all is as before."""
-        every, seen = self._graph.firings, dict[object, tuple[int, int]]()
-        time = first = done = 0
+        every, remembered = self._graph.firings, self._state(0)
+        time = first = done = before = then = 0
         able: Iterable[int] = range(len(self._graph.actors))
         while True:
             for actor in able:
@@ -86,9 +86,11 @@ class _Plain:
                 first = time
             if self._fired[0] >= every[0] * (done + 1):
                 done = self._fired[0] // every[0]
-                before, then = seen.setdefault(self._state(time), (done, time))
-                if before < done and first:
+                state = self._state(time)
+                if state == remembered and first:
                     return Fraction(time - then, done - before) * self._graph.iterations, first
+                if done >= 2 * before:
+                    remembered, before, then = state, done, time
 
     def _begin(self, number: int, time: int) -> None:
         """Let an actor begin if it can."""

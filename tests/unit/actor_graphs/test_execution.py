@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dfcompile.actor_graphs import execution
 from dfcompile.actor_graphs.execution import Execution
 from dfcompile.actor_graphs.graph import Actor, ActorGraph, Channel
 from dfcompile.actor_graphs.sizes import least_period, minimal_sizes, sized_as_stated
@@ -126,3 +127,12 @@ def test_iterations_that_belong_together_are_counted_together() -> None:
     assert one.execution == Execution(Fraction(3), first_cycles=5)
     assert many.execution == Execution(Fraction(3000), first_cycles=3002)
     assert many.sizes == one.sizes
+
+
+def test_what_takes_too_long_to_repeat_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "MOST_FIRINGS", 10_000)
+    slow = graph_of("slow", {"a": 10**6, "b": 10**6 + 1}, "a 1 1 b")  # a runs ahead by a token in a million
+
+    assert minimal_sizes(slow).sizes == (2,)
+    with pytest.raises(UserError, match="graph 'slow': found more than 10000 firings before its execution repeats"):
+        sized_as_stated(slow, (10**6,))
