@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from dfcompile.api.explore_model import explore_model as explore
     from dfcompile.api.language_models import llm
     from dfcompile.api.runs import open_page
+    from dfcompile.api.schedule_actors import schedule_actors
     from dfcompile.api.schedule_dag import schedule
     from dfcompile.api.solve_design import solve
     from dfcompile.errors import InternalError, UserError
 
 __all__ = [
     "InternalError", "UserError", "__version__", "bounds", "compare", "compile", "explore", "llm", "open_page", "run",
-    "schedule", "solve",
+    "schedule", "schedule_actors", "solve",
 ]  # fmt: skip
 
 # Where each name is; it is imported when it is first used, so that ``import dfcompile`` takes no time.
@@ -38,6 +39,7 @@ _PLACES: Final = (
     ("dfcompile.api.language_models", "llm", "llm"),
     ("dfcompile.api.compile_model", "run_model", "run"),
     ("dfcompile.api.runs", "open_page", "open_page"),
+    ("dfcompile.api.schedule_actors", "schedule_actors", "schedule_actors"),
     ("dfcompile.api.schedule_dag", "schedule", "schedule"),
     ("dfcompile.api.solve_design", "solve", "solve"),
     *(("dfcompile.errors", name, name) for name in ("InternalError", "UserError")),

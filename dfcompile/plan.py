@@ -9,8 +9,9 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import registered_dag_passes
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
+from dfcompile.dfmodel_backend.machine.plausibility import require_types
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend import FILE_KINDS, ONNX, Model, ReadOptions
+from dfcompile.frontend import CANONICAL, FILE_KINDS, ONNX, Model, ReadOptions
 from dfcompile.host.inputs import readable_text
 from dfcompile.lowering import (
     ChosenPasses,
@@ -94,6 +95,7 @@ def plan_of(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
+    require_types(system.streams, table.op_types(CANONICAL))
     what_if = system.streams.others(options.what_if)
     partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
     partitioners.find(options.partition, "--partition")

@@ -28,6 +28,7 @@ from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures
 from dfcompile.options.commands import BoundsOptions, BoundsOutputs
 from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
 from dfcompile.options.option import defaults_of
+from dfcompile.report.actor_graphs import ActorsReport
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.figures import Report
 from tests.field_table import field_table, records_in
@@ -38,7 +39,8 @@ SHOWN = re.compile(r"^```(?P<language>(?:console)?)\n(?P<session>(?:\$ .*\n)+(?!
 FIELDS_DOCUMENT = ROOT / "docs" / "report-format.md"
 # A comment that names a record, and the table of its fields.
 FIELDS = re.compile(r"^<!-- fields of (?P<record>\w+) -->\n\n(?:\|.*\n)*", re.MULTILINE)
-RECORDS = {record.__name__: record for report in (Report, DesignReport) for record in records_in(report).values()}
+REPORTS = (Report, DesignReport, ActorsReport)
+RECORDS = {record.__name__: record for report in REPORTS for record in records_in(report).values()}
 SESSION = ROOT / "docs" / "python-api.md"
 # Code, and what it prints; what one block defines the next ones know.
 CODE = re.compile(r"^```python\n(?P<code>(?:.*\n)*?)```\n\nprints\n\n```\n(?:.*\n)*?```$", re.MULTILINE)

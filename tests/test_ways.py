@@ -40,7 +40,7 @@ ON_ALL_WAYS = (
 )  # fmt: skip
 BESIDE = {
     "makespan": (
-        "canonical_dag/forms/", "canonical_dag/verifier.py",  # reading the file
+        "canonical_dag/forms/", "canonical_dag/verifier.py", "actor_graphs/",  # reading the file
         "audit/", "cli/", "api/", "report/",  # options, output
         "scheduler/baseline.py", "scheduler/gaps.py",  # another schedule
         "scheduler/checker.py", "scheduler/recomputation.py",  # checks

@@ -8,8 +8,11 @@ from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.json_form import read_dag_file
 from dfcompile.dfmodel_backend import load_system
+from dfcompile.dfmodel_backend.machine.plausibility import require_types
 from dfcompile.dfmodel_backend.machine.system import OnChipStreams
+from dfcompile.frontend import CANONICAL
 from dfcompile.host.stages import counted
+from dfcompile.lowering.expansion import registered_expansions
 from dfcompile.options import DEFAULT_SLACK, DagOptions, Effort, ShowStage, of_stage, read_options, show_nothing, takes
 from dfcompile.options.readers import File
 from dfcompile.report.schedule_summary import summarize_schedules
@@ -52,7 +55,7 @@ def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tu
     known = registered_partitioners()
     for name in asked.partition:
         known.find(name, "--partition")
-    streams = OnChipStreams() if asked.system is None else load_system(asked.system).streams
+    streams = _streams(asked)
     choices = tuple(
         ScheduleOptions(
             count,
@@ -70,9 +73,17 @@ def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tu
     return choices, (*known.warnings, *untried)
 
 
+def _streams(asked: DagOptions) -> OnChipStreams:
+    return OnChipStreams() if asked.system is None else load_system(asked.system).streams
+
+
 def run_of(asked: DagOptions, dag: CanonicalDag, show: ShowStage = show_nothing, files: tuple[Path, ...] = ()) -> Run:
     """Schedule a canonical DAG, which may come from files, with options that were read already; see `schedule`."""
     choices, warnings = schedule_choices(asked)
+    streams = _streams(asked)
+    if streams.operator_pipeline_cycles:
+        kernels = (kernel.op for kernel in dag.kernels)
+        require_types(streams, (*registered_expansions().op_types(CANONICAL), *kernels))
     selection = Selection(asked.objective, DEFAULT_SLACK if asked.slack is None else asked.slack, front=asked.front)
     scheduling = Scheduling(dag)
     found: list[CheckedSchedule] = []

@@ -332,6 +332,11 @@ def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedul
             expect_figures(place, other, makespan_cycles=max(plain.end.values(), default=0) if ended else None)
         ratio = None if found.makespan_cycles is None else _ratio(found.makespan_cycles, makespan)
         expect_figures(place, other, makespan_cycles=found.makespan_cycles, ratio=ratio)
+        anew_cycles = None
+        if found.anew_cycles is not None:
+            audit_times(f"{place}.anew", found.anew, graph)
+            anew_cycles = max(found.anew.last_out.tolist(), default=0)
+        expect_figures(place, other, anew_cycles=anew_cycles)
     speedup = _ratio(graph.total_work_cycles, makespan)
     utilization = None if speedup is None else speedup / schedule.pes
     without_streams = max(checked.baseline.end.tolist(), default=0)

@@ -66,8 +66,7 @@ MAX_FIFO = schedules(
 WHAT_IF = schedules(
     "What each schedule would take with other parts, alone and together: fifo=registered, latency=N, pipeline=N, "
     "ports=N.",
-    more="Nothing else changes: not who runs where and when, nor the sizes of FIFOs; see "
-    "[what parts cost](hardware.md#what-parts-cost).",
+    more="As it is, with the same FIFOs, and made anew; see [what parts cost](hardware.md#what-parts-cost).",
     read=machine_parts,
     metavar="PART=VALUE[,PART=VALUE…]",
 )

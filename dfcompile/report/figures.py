@@ -14,6 +14,7 @@ from dfcompile.report.operator_figures import AutomaticSummary, LoweringSummary,
 from dfcompile.report.plain_values import Json, schema_of
 
 FORMAT: Final = "dfcompile-report/4"
+_STUCK: Final = ((None, "deadlock"),)
 
 
 @record()
@@ -41,12 +42,11 @@ class WhatIfSummary:
     """The schedule on a machine with another part: the same tasks on the same PEs, with the same FIFOs."""
 
     change: str = figure("the part, as `--what-if` has it, or `together`: all of them")
-    makespan_cycles: int | None = figure(
-        "of the replay; `null` if it ends in a deadlock", heading="makespan\ncycles", words=((None, "deadlock"),)
-    )
+    makespan_cycles: int | None = figure("of the replay; `null`: a deadlock", heading="makespan\ncycles", words=_STUCK)
     ratio: Fraction | None = figure(
         "the same / the makespan of the schedule; `null` in a deadlock", heading="times\nas long", cell=".3f"
     )
+    anew_cycles: int | None = figure("of a schedule made for this machine", heading="made anew\ncycles", words=_STUCK)
 
 
 @record("schedule")
@@ -66,7 +66,7 @@ class ScheduleSummary:
         "until the last task has emitted its last element; `null` if the schedule ends in a deadlock",
         heading="makespan\ncycles",
         table=("schedule", "bounds"),
-        words=((None, "deadlock"),),
+        words=_STUCK,
     )
     non_streaming_makespan_cycles: int = figure(
         "the same when every edge goes through memory", heading="non-\nstreaming\ncycles"
@@ -167,9 +167,7 @@ class ExpansionsSummary:
 class SimulationSummary:
     """What a replay of a schedule with its FIFOs found."""
 
-    makespan_cycles: int | None = figure(
-        "of the replay; `null` if it ends in a deadlock", heading="makespan\ncycles", words=((None, "deadlock"),)
-    )
+    makespan_cycles: int | None = figure("of the replay; `null`: a deadlock", heading="makespan\ncycles", words=_STUCK)
     read_stall_cycles: int = figure(
         "that started tasks waited for elements, summed over edges", heading="waiting for\nelements"
     )

@@ -55,7 +55,10 @@ def summarize_schedules(
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
     cycles = scheduled.schedule.makespan_cycles
-    others = tuple(WhatIfSummary(one.change, one.makespan_cycles, _ratio(one, cycles)) for one in scheduled.what_if)
+    others = tuple(
+        WhatIfSummary(one.change, one.makespan_cycles, _ratio(one, cycles), one.anew_cycles)
+        for one in scheduled.what_if
+    )
     return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, what_if=others)
 
 

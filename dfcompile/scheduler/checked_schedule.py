@@ -8,6 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth
 from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.errors import VerificationError
 from dfcompile.host.stages import work_of
+from dfcompile.records import replace
 from dfcompile.scheduler.baseline import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
@@ -101,5 +102,10 @@ class Scheduling:
             simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
             bound = timed.bound_cycles or self._bound(options.pes)
             of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
-            others = what_if(self.dag, found, options.what_if) if ends else ()
+
+            def made_for(other: Hardware) -> tuple[Schedule, int | None]:
+                anew = self.on(replace(options, hardware=other, what_if=(), simulated=False))
+                return anew.schedule, anew.figures.makespan_cycles
+
+            others = what_if(self.dag, found, options.what_if, made_for) if ends else ()
             return CheckedSchedule(found, of_it, simulation, timed.sample, baseline, ends, others)

@@ -29,11 +29,28 @@ def read_dag_file(path: Path) -> CanonicalDag:
     Raises:
         UserError: the file cannot be read, or it holds no canonical DAG; the message names the line or the record.
     """
+    return dag_of_file(graph_text(path), path)
+
+
+def graph_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        UserError: it cannot be read.
+    """
     try:
-        text = read_text(path)
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise UserError(f"{path}: {reason}") from error
+
+
+def dag_of_file(text: str, path: Path) -> CanonicalDag:
+    """Return the canonical DAG that the text of a file is.
+
+    Raises:
+        UserError: as `read_dag_file`.
+    """
     try:
         return read_dag(text)
     except UserError as error:

@@ -23,20 +23,34 @@ class DagEmissions:
 
 @table_command("schedule", DagOptions, DagEmissions, Pictures, Outputs)
 def schedule_dag_file(options: DagOptions, emitted: DagEmissions, pictured: Pictures, outputs: Outputs) -> None:
-    """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
+    """Schedule a canonical DAG, given as its text or JSON file; - is standard input.
+
+    Of a graph of actors (XML of SDF3, or a list of nodes) find the sizes of its channels.
+    """
     pictured.check_one(len(options.pes) * len(options.partition))
     for name in pictured.targets if options.front else ():
         raise UserError(f"{name}: found a front of schedules against one (leave out --front)")
     check_targets((outputs.output, *pictured.targets.values(), outputs.html))
     check_folders([folder for _, folder in emitted.emissions])
 
+    from dfcompile.api.schedule_actors import actors_of_text, actors_run
     from dfcompile.api.schedule_dag import run_of, schedule_choices
-    from dfcompile.canonical_dag.forms.json_form import read_dag_file
+    from dfcompile.canonical_dag.forms.json_form import dag_of_file, graph_text
     from dfcompile.visualization.gantt.chart import check_drawable
 
     warn(*schedule_choices(options)[1])
     with show_stage(f"reading {options.dag}"):
-        graph = read_dag_file(options.dag)
+        text = graph_text(options.dag)
+        actors = actors_of_text(text, options.dag)
+    if actors is not None:
+        others = {**pictured.targets, "--emit": emitted.emissions, "--show": outputs.show}
+        with show_stage(f"sizing the channels of {options.dag}"):
+            found = actors_run(options, actors, [name for name, value in others.items() if value], (options.dag,))
+        write_page(outputs.html, found)
+        write_text(found.text(outputs.format, output_width(), verbose=outputs.verbose), outputs.output)
+        return
+    with show_stage(f"reading {options.dag}"):
+        graph = dag_of_file(text, options.dag)
     if pictured.gantt is not None:
         check_drawable(graph)
     run = run_of(options, graph, show_stage, (options.dag,))

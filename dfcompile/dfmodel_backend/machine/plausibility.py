@@ -1,10 +1,11 @@
 """Plausibility of a machine: figures that no chip has, mostly because they are in another unit than the key says."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from dfcompile.dfmodel_backend.machine.system import Amount, Machine, System
+from dfcompile.dfmodel_backend.machine.system import Amount, Machine, OnChipStreams, System
+from dfcompile.errors import UserError, nearest
 
 
 class _Range(NamedTuple):
@@ -62,3 +63,16 @@ def _judged(key: str, value: float, unit: str, usual: _Range) -> Iterator[str]:
         meant = usual.below if value < usual.least else usual.above
         limit = f"at least {usual.least:g}" if value < usual.least else f"at most {usual.most:g}"
         yield f"key {key!r}: found {value:g} {unit} against {limit} {unit} (is it in {meant}?)"
+
+
+def require_types(streams: OnChipStreams, known: Iterable[str]) -> None:
+    """Check that pipelines are of types of operators that there are.
+
+    Raises:
+        UserError: one is not.
+    """
+    types = set(known)
+    for op in streams.operator_pipeline_cycles:
+        if op not in types:
+            where = f"--system: key 'streams.operator_pipeline_cycles.{op}'"
+            raise UserError(f"{where}: no operator is of this type{nearest(op, types)}")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dfcompile.errors import UserError
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
+from dfcompile.page.views.actor_graph import actor_graph_view
 from dfcompile.page.views.bounds import bounds_view
 from dfcompile.page.views.comparison import comparison_view
 from dfcompile.page.views.design import design_view
@@ -16,6 +17,7 @@ from dfcompile.report.plain_values import Json
 
 _VIEWS: Mapping[str, Callable[[Record], View]] = {
     "dfcompile-report": model_view,
+    "dfcompile-actors": actor_graph_view,
     "dfcompile-exploration": exploration_view,
     "dfcompile-bounds": bounds_view,
     "dfcompile-design": design_view,

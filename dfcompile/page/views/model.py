@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dfcompile.page.phrases import counted, quantity, share
+from dfcompile.page.phrases import column, counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Mark, SmallTable, View, spread
 from dfcompile.page.views.choice import (
@@ -17,6 +17,7 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts, sharding_chart
 from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
+from dfcompile.report.text_tables import Column
 
 _BY_PES = (
     ("makespan_cycles", "Makespan", "cycles"),
@@ -55,6 +56,12 @@ def model_view(report: Record) -> View:
 
 def _tables(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[SmallTable]:
     yield results_table(rows, best)
+    others = best.figures.parts("schedule.what_if")
+    if others:
+        said = ("this schedule", "makespan_cycles"), ("one made anew for them", "anew_cycles")
+        cycles = (column(name, [each.number(path) for each in others], "") for name, path in said)
+        changes = Column("parts", tuple(each.text("change") for each in others), is_text=True)
+        yield SmallTable(f"Cycles with other parts, of {best.name}", (changes, *cycles))
     yield from configuration_tables(best.figures.parts("mapping.configurations"))
     yield from kernel_tables(best.figures.part("mapping"))
 

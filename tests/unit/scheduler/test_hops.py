@@ -15,6 +15,7 @@ from dfcompile.canonical_dag.hardware import Hardware
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.generators.canonical_dags import chain
 from dfcompile.options import Fifos, Timing
+from dfcompile.plan import plan_of
 from dfcompile.records import replace
 from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.scheduler import ScheduleOptions, check, schedule, schedule_non_streaming
@@ -25,6 +26,7 @@ from dfcompile.scheduler.recomputation import recompute_times
 from dfcompile.scheduler.simulation import NEVER, simulate
 from dfcompile.scheduler.simulation.replay import reversed_dag, reversed_replay
 from dfcompile.scheduler.simulation.simulator import replay_of
+from tests.asked_options import asked
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags, with_operators
 from tests.unit.scheduler.brute_force import shortest_makespan
@@ -221,6 +223,11 @@ def test_a_machine_says_the_pipelines_of_some_operators(tmp_path: Path) -> None:
         UserError, match=r"\d+: key 'streams.operator_pipeline_cycles.Add': found -1 against .*at least 0"
     ):
         of("{Exp: 9, Add: -1}")
+    with pytest.raises(UserError, match=r"pipeline_cycles.Matmul': no operator .* \(did you mean 'MatMul'\?\)"):
+        of("{Matmul: 1, Exp: 9}")  # as others have: nothing else would tell
+    with pytest.raises(UserError, match=r"pipeline_cycles.Matmul': no operator .* \(did you mean 'MatMul'\?\)"):
+        plan_of(asked(tmp_path / "model.onnx", (2,), system=str(system)))
+    assert of("{Exp: 9, MatMul: 1}") == Hardware(2, 1, pipelines=(("Exp", 9),))  # a type that the graph has not
 
 
 def test_a_fifo_holds_what_is_in_the_pipeline_before_it() -> None:

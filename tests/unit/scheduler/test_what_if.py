@@ -36,6 +36,8 @@ def test_the_same_schedule_is_replayed_on_each_machine(dag: CanonicalDag, pes: i
     for one in found.what_if:
         plain = plain_replay(dag, replace(replay_of(found.schedule), hardware=one.hardware))
         assert one.makespan_cycles == (None if NEVER in plain.end else max(plain.end, default=0))
+        anew = Scheduling(dag).on(ScheduleOptions(pes, "sb-rlx", fifos=fifos, hardware=one.hardware))  # type: ignore[arg-type]
+        assert one.anew_cycles == anew.figures.makespan_cycles
     audit_schedules(summarize_schedules(scheduling, [found]), dag, [found])
 
 
@@ -66,14 +68,30 @@ def test_the_report_has_a_row_for_each_change_and_for_all() -> None:
     assert summary.what_if[0] == with_field(summary.what_if[2], change="latency=2")
 
 
+def test_the_page_and_the_table_have_both_schedules() -> None:
+    dag = cholesky(6, 64)
+    run = schedules_of(dag, pes="16", what_if="ports=2")
+    (other,) = run.report.results[0].schedule.what_if
+
+    anew = Scheduling(dag).on(ScheduleOptions(16, "best", hardware=Hardware(ports=2))).figures.makespan_cycles
+    assert other.anew_cycles == anew != other.makespan_cycles
+    for shown in (run.table, run.page("dfcompile schedule")):
+        assert all(f"{cycles:,}" in shown for cycles in (other.makespan_cycles, anew))
+    assert "Cycles with other parts, of 16 PEs" in run.page("dfcompile schedule")
+
+
 def test_the_audit_refuses_another_makespan() -> None:
     dag = cholesky(3, 8)
     scheduling = Scheduling(dag)
     found = scheduling.on(ScheduleOptions(4, what_if=OnChipStreams().others({"ports": 1})))
-    wrong = replace(found, what_if=(replace(found.what_if[0], makespan_cycles=1),))
-
-    with pytest.raises(VerificationError, match=r"what_if\[0\].makespan_cycles"):
-        audit_schedules(summarize_schedules(scheduling, [wrong]), dag, [wrong])
+    (one,) = found.what_if
+    for name, other in (
+        ("makespan_cycles", replace(one, makespan_cycles=1)),
+        ("anew_cycles", replace(one, anew_cycles=1)),
+    ):
+        wrong = replace(found, what_if=(other,))
+        with pytest.raises(VerificationError, match=rf"what_if\[0\].{name}"):
+            audit_schedules(summarize_schedules(scheduling, [wrong]), dag, [wrong])
 
 
 @pytest.mark.parametrize(
