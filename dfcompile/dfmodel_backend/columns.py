@@ -26,8 +26,7 @@ def equal_rows(columns: Sequence[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
         The first row of each group, the group of each row, and the number of rows of each group.
     """
     order = _ascending(columns)
-    begins = np.ones(len(order), dtype=np.bool_)
-    begins[1:] = False
+    begins = np.arange(len(order)) == 0  # whether a group begins at each row, in that order
     for column in columns:
         begins[1:] |= np.diff(column[order]) != 0
     starts = np.flatnonzero(begins)

@@ -1,7 +1,4 @@
-"""Points between the elements of an image: taps along each axis become the flat places and weights that Sample reads.
-
-A tap is an element that an interpolation reads, with its weight: linear interpolation has two taps along each axis.
-"""
+"""Points between the elements of an image: their taps along each axis become the places and weights of a Sample."""
 
 from collections.abc import Sequence
 from math import prod
@@ -17,7 +14,7 @@ Placed: TypeAlias = tuple[Tensor, tuple[int, ...]]  # an array, and for each of 
 
 
 class AxisTaps(Struct, frozen=True):
-    """The taps of all points along one axis of an image.
+    """The taps of all points along one axis of an image: the elements that interpolation reads, and their weights.
 
     Attributes:
         extent: of the axis, in elements.

@@ -9,7 +9,6 @@ from dfcompile.errors import VerificationError
 
 EXACT = 1e-12  # relative tolerance of floating-point sums that are added up in another order
 
-
 Name = TypeVar("Name", int, str)
 
 

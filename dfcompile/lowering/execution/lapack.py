@@ -9,8 +9,7 @@ HINT = "LAPACK is not installed (try 'apt-get install libopenblas-dev liblapacke
 
 _NAMESPACE = "dfcompile_lapack"
 _LETTERS = (("float", "s"), ("double", "d"), ("std::complex<float>", "c"), ("std::complex<double>", "z"))
-# Matrices are row-major, as in NumPy. LAPACK overwrites its operands: functions copy them, as they are inputs of the
-# program. Where LAPACK fails, as for a singular matrix, the result is not a number.
+# Row-major matrices, as in NumPy. LAPACK overwrites operands, so it gets copies. Where it fails, the result is NaN.
 _HEAD = """
 #include <algorithm>
 #include <complex>

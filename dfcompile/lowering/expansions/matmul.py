@@ -67,10 +67,7 @@ class _Product(Struct, frozen=True):
 
 
 def _leading(tensor: Tensor) -> tuple[str, ...]:
-    """Return the index of each dimension before the last two: a loop, numbered from the last, or 0 for an extent of 1.
-
-    So equal names in A, B and C are the same dimension, and one that is broadcast has no loop.
-    """
+    """Return the index of each dimension before the last two: a loop, numbered from the last, or 0 for an extent 1."""
     extents = tensor.shape[:-2]
     return tuple(f"b{len(extents) - axis}" if extent > 1 else "0" for axis, extent in enumerate(extents))
 

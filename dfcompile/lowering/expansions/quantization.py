@@ -116,14 +116,7 @@ def _shifts(op: Operator) -> list[Tensor]:
 
 
 def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Tensor]) -> None:
-    """Add the element-wise task that writes the result, with padding before it if blocks do not divide the axis.
-
-    Args:
-        op: the operator.
-        build: what to add it to.
-        source: expression of the operands.
-        operands: data, scale and possibly zero point; the last two per tensor, along an axis or per block of an axis.
-    """
+    """Add the element-wise task of data, scale and perhaps zero point: per tensor, axis or block; pads a last block."""
     x, scale, y = operands[0], operands[1], op.output()
     for name, tensor in zip(("scale", "zero point"), operands[1:], strict=False):
         op.refuse_if(tensor.rank > max(1, x.rank), f"a {name} {tensor} against at most the dimensions of {x}")
@@ -166,8 +159,7 @@ _MANTISSA = 0x7FFFFF
 _LEAST, _LARGEST = 0x400000, 0x7F000000  # the least and the largest power of two: 2 ** -127, a subnormal, and 2 ** 127
 _INFINITY, _MAGNITUDE = 0x7F800000, 0x7FFFFFFF
 _NAN_CODE = 255
-# By mode, whether the exponent field is to be rounded up. Subnormals, up to 2 ** -126, have the field 0: of them only
-# the mantissa beyond that of 2 ** -127 counts.
+# By mode, whether the exponent field is rounded up; of subnormals it is 0, the code of 2 ** -127 (bits: _LEAST).
 _ROUNDED_UP: Mapping[str, str] = MappingProxyType(
     {
         "up": f"(({{bits}}) & {_MANTISSA}) > ({_LEAST} if ({{bits}}) <= {_MANTISSA} else 0)",

@@ -273,8 +273,7 @@ class Recurrence:
     def _given_biases(self, own_bias: int | None) -> Iterator[tuple[Tensor, tuple[int | None, ...]]]:
         """Yield arrays ``[directions, …]`` of biases, and per gate where its bias begins along the second dimension.
 
-        Constant biases of inputs and state are added up beforehand, else both are yielded; the recurrent bias of gate
-        ``own_bias`` is left to the cell.
+        Constant biases are added up beforehand. The recurrent bias of gate ``own_bias`` is omitted: the cell adds it.
         """
         gates, hidden = range(self._kind.gates), self.hidden
         rows = len(gates) * hidden
@@ -331,8 +330,7 @@ def activations_of(op: Operator, defaults: Sequence[str], directions: int) -> tu
     for name, left in numbers.items():
         if next(left, None) is not None:
             raise op.unsupported(f"attribute 'activation_{name}' has more numbers than {', '.join(names)} take")
-    count = len(defaults)
-    return tuple(functions[count * direction : count * (direction + 1)] for direction in range(directions))
+    return tuple(functions[first : first + len(defaults)] for first in range(0, len(names), len(defaults)))
 
 
 def _names(op: Operator, defaults: Sequence[str], directions: int) -> tuple[str, ...]:

@@ -170,18 +170,17 @@ def find_repetition(before: Stretch | None, stretch: Stretch, ends: list[int], m
     young = []
     for edge, (source, target) in enumerate(zip(stretch.unit.source, stretch.unit.target, strict=True)):
         writing, reading = cycles[source], cycles[target]
-        if not _later_by(stretch.puts(edge), before.puts(edge), writing):
-            return NO_REPETITION
-        if not _later_by(stretch.reads(edge), before.reads(edge), reading):
+        puts, reads = stretch.puts(edge), stretch.reads(edge)
+        if not (_later_by(puts, before.puts(edge), writing) and _later_by(reads, before.reads(edge), reading)):
             return NO_REPETITION
         if stretch.past[edge]:
             if _later_by(stretch.gets[edge], before.gets[edge], reading):
-                count = min(count, _repeats_until_wait(stretch.frees(edge), reading, stretch.puts(edge), writing, most))
+                count = min(count, _repeats_until_wait(stretch.frees(edge), reading, puts, writing, most))
             else:
                 young.append(edge)
                 count = min(count, _repeats_while_young(stretch, edge, writing))
-        arrival = stretch.puts(edge) + stretch.unit.forward[edge]
-        count = min(count, _repeats_until_wait(arrival, writing, stretch.reads(edge), reading, most))
+        arrival = puts + stretch.unit.forward[edge]
+        count = min(count, _repeats_until_wait(arrival, writing, reads, reading, most))
     return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
 
 

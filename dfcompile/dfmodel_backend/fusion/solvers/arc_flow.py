@@ -69,8 +69,8 @@ def fuse_by_arc_flow(
     """Return the fastest chain, if one was found, and how the solve ended; ties are broken as by `least_chain`.
 
     One 0/1 variable per configuration and slot that it may take; flow is conserved at each down-set after each slot.
-    The matrix is that of a network flow: the linear relaxation has an integral optimum. If there are as many slots as
-    kernels and any kernel may be in any slot, one set of variables stands for all slots.
+    A network flow's matrix: the linear relaxation has an integral optimum. If slots are unlimited, as many as kernels
+    and each open to any kernel, one set of variables stands for all.
 
     Args:
         arcs: possible configurations.
