@@ -76,8 +76,8 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
     steps: list[OperatorNests | View] = []
     chosen = []
     # An error in a canonical operator is blamed on the third party whose expansion of level 1 made it, if one did.
-    used = ((node.origin, table.by_operator.get((ONNX, node.op_type), {}).get(node.name)) for node in program.chosen)
-    third_parties = {node: maker.origin for node, maker in used if maker is not None and not maker.is_own}
+    makers = ((past.origin, table.by_operator.get((ONNX, past.op_type), {}).get(past.name)) for past in program.chosen)
+    third_parties = {origin: maker.origin for origin, maker in makers if maker is not None and not maker.is_own}
     by_operator = Choices(choices)
     for op in as_they_come(canonical_nodes(program, table, steps.append), len(operator_nodes(program))):
         expansion = table.select(op, by_operator.about(op.origin, op.name))

@@ -28,8 +28,8 @@ def check_axes(operands: Operands) -> None:
     named = {operands.front_axis(axis, rank) for axis in axes}
     if len(named) != len(axes) and op_type != "Squeeze":
         is_attribute = "axes" in operands.attributes
-        what = "attribute 'axes'" if is_attribute else f"{operands.label(_AXES[op_type])} (axes)"
-        raise UserError(f"{what} is {list(axes)} against {len(axes)} different ones of {rank}")
+        source = "attribute 'axes'" if is_attribute else f"{operands.label(_AXES[op_type])} (axes)"
+        raise UserError(f"{source} is {list(axes)} against {len(axes)} different ones of {rank}")
 
 
 def _check_concat(operands: Operands) -> None:
@@ -70,8 +70,8 @@ def _check_blocks(operands: Operands) -> None:
     require(size >= 1, f"attribute 'blocksize' is {size} against at least 1")
     _, channels, *image = operands.known(0, 4)
     if operands.node.op_type == "DepthToSpace":
-        what = f"{channels} channels against a multiple of {size**2} (blocks of {size}×{size})"
-        require(not channels % size**2, what)
+        wanted = f"a multiple of {size**2} (blocks of {size}×{size})"
+        require(not channels % size**2, f"{channels} channels against {wanted}")
     else:
         is_whole = not any(extent % size for extent in image)
         require(is_whole, f"images of {shape_text(image)} against blocks of {size}×{size}")

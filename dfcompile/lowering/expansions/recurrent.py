@@ -42,24 +42,24 @@ class Term(Struct, frozen=True, eq=False):
         return Term(name, {name: (tensor, axes, starts)})
 
 
-class At(Struct, frozen=True):
+class Step(Struct, frozen=True):
     """A step of one direction.
 
     Attributes:
-        step: position in the sequence.
+        position: in the sequence.
         direction: 0, or 1 for the second one.
     """
 
-    step: int
+    position: int
     direction: int
 
     def name(self, part: str) -> str:
         """Return the name of a part of the step within the operator."""
-        return f"{'back_' * self.direction}step{self.step}_{part}"
+        return f"{'back_' * self.direction}step{self.position}_{part}"
 
 
 States: TypeAlias = tuple[Tensor | None, ...]  # each [1, batch, hidden]; None: zero
-Cell: TypeAlias = "Callable[[Recurrence, At, States], States]"
+Cell: TypeAlias = "Callable[[Recurrence, Step, States], States]"
 
 
 class Kind(Struct, frozen=True):
@@ -145,25 +145,25 @@ class Recurrence:
         groups = [gates for gates in (range(together), range(together, kind.gates)) if gates]
         self.matrices = [[self._matrix(direction, gates) for gates in groups] for direction in range(self.directions)]
 
-    def gate(self, at: At, gate: int, name: str, product: Tensor | None, row: int) -> Term:
+    def gate(self, step: Step, gate: int, name: str, product: Tensor | None, row: int) -> Term:
         """Return the sum that goes into a gate: its rows of both products, and its biases.
 
         Args:
-            at: the step.
+            step: the step.
             gate: its number, in the order of ONNX's weights.
             name: prefix of the names in the expression.
             product: ``[1, batch, rows]`` of the last state with weights; None if the state is zero.
             row: number of the gate among those of the product.
         """
-        first = (at.direction * self._kind.gates + gate) * self.hidden
-        axes, starts = ((1, 0, 2), (0, at.step, first)) if self._is_batch_first else ((0, 1, 2), (at.step, 0, first))
+        first, position = (step.direction * self._kind.gates + gate) * self.hidden, step.position
+        axes, starts = ((1, 0, 2), (0, position, first)) if self._is_batch_first else ((0, 1, 2), (position, 0, first))
         parts: dict[str, Part] = {f"{name}x": (self._inputs, axes, starts)}
         if product is not None:
             parts[f"{name}h"] = product, (0, 1, 2), (0, 0, row * self.hidden)
         for number, (bias, begins) in enumerate(self._biases):
             begin = begins[gate]
             if begin is not None:
-                parts[f"{name}b{number}"] = bias, (0, 2), (at.direction, begin)
+                parts[f"{name}b{number}"] = bias, (0, 2), (step.direction, begin)
         return Term(" + ".join(parts), parts)
 
     def activated(self, term: Term, function: str) -> Term:
@@ -173,36 +173,36 @@ class Recurrence:
             term = Term.of(f"min({bound}, max(-{bound}, a))", a=term)  # in this order a NaN stays one
         return Term.of(function, a=term)
 
-    def product(self, at: At, state: Tensor | None, name: str = "product", number: int = 0) -> Tensor | None:
+    def product(self, step: Step, state: Tensor | None, name: str = "product", number: int = 0) -> Tensor | None:
         """Return ``state @ transposed(matrices[number])``, ``[1, batch, rows]``; None for a zero state."""
         if state is None:
             return None
-        matrix = self.matrices[at.direction][number]
+        matrix = self.matrices[step.direction][number]
         rows, hidden = matrix.shape
-        step, batch = at.name(name), self._batch
-        result = self._build.array(step, (1, batch, rows), sum_dtype(state.dtype))
+        label, batch = step.name(name), self._batch
+        result = self._build.array(label, (1, batch, rows), sum_dtype(state.dtype))
         if self._is_compact:
-            repeated = self._build.view(state, f"{step}_state", (1, batch, 1, hidden))
-            self._build.reduce(Reduction.SUM, [repeated, matrix], result, [3], "a * b", step=step)
+            repeated = self._build.view(state, f"{label}_state", (1, batch, 1, hidden))
+            self._build.reduce(Reduction.SUM, [repeated, matrix], result, [3], "a * b", step=label)
         else:
-            self._build.add(MatMul(transpose_b=True), [state, matrix], result, step=step)
+            self._build.add(MatMul(transpose_b=True), [state, matrix], result, step=label)
         return result
 
-    def state(self, at: At, name: str, value: Term, old: Tensor | None) -> Tensor:
+    def state(self, step: Step, name: str, value: Term, old: Tensor | None) -> Tensor:
         """Return a new state; sequences that are too short for the step keep the old one, or zero."""
         if self._lengths is None:
-            return self.computed(at, name, value)
+            return self.computed(step, name, value)
         length = Term.read("length", self._lengths, (1,), (0,))
         kept = Term("0") if old is None else Term.read("old", old)
-        source = f"value if length > {at.step} else kept"
-        return self.computed(at, name, Term.of(source, value=value, length=length, kept=kept))
+        source = f"value if length > {step.position} else kept"
+        return self.computed(step, name, Term.of(source, value=value, length=length, kept=kept))
 
-    def computed(self, at: At, name: str, value: Term) -> Tensor:
+    def computed(self, step: Step, name: str, value: Term) -> Tensor:
         """Add the element-wise task of a term and return its array ``[1, batch, hidden]``."""
         names = dict(zip(value.parts, operand_names(len(value.parts)), strict=True))
         tensors, axes, starts = zip(*value.parts.values(), strict=True)
         source, shape = substitute(value.expression, names), (1, self._batch, self.hidden)
-        return self._build.computed(at.name(name), source, tensors, shape, axes=axes, starts=starts)
+        return self._build.computed(step.name(name), source, tensors, shape, axes=axes, starts=starts)
 
     def _initial(self, position: int, direction: int) -> Tensor | None:
         """Return a direction's initial state from an operand; None if it is zero or omitted."""
@@ -219,19 +219,19 @@ class Recurrence:
         """Build the steps of every direction, then the results: Y and the last states."""
         outputs: dict[tuple[int, int], Tensor] = {}
         last: list[tuple[Tensor, ...]] = []
-        has_outputs, steps = self.op.optional_output(0) is not None, range(self._steps)
+        has_outputs, positions = self.op.optional_output(0) is not None, range(self._steps)
         for direction, is_reversed in enumerate(self._reversals):
             current: States = tuple(self._initial(5 + number, direction) for number in range(self._kind.states))
-            for step in reversed(steps) if is_reversed else steps:
-                at = At(step, direction)
-                current = self._kind.cell(self, at, current)
+            for position in reversed(positions) if is_reversed else positions:
+                step = Step(position, direction)
+                current = self._kind.cell(self, step, current)
                 if has_outputs and current[0] is not None:
                     # Where a sequence has ended, Y is zero.
                     read, is_whole = Term.read("a", current[0]), self._lengths is None
-                    outputs[step, direction] = current[0] if is_whole else self.state(at, "output", read, None)
+                    outputs[position, direction] = current[0] if is_whole else self.state(step, "output", read, None)
             last.append(tuple(state for state in current if state is not None))
         if has_outputs:
-            self._join(0, [outputs[step, direction] for step in steps for direction in range(self.directions)])
+            self._join(0, [outputs[key] for key in sorted(outputs)])
         for number in range(self._kind.states):
             self._join(1 + number, [of_direction[number] for of_direction in last])
 

@@ -16,12 +16,12 @@ class Repetition(Struct, frozen=True):
 
     Attributes:
         count: number of repetitions; in each, accesses of a task are later by the time the stretch lasts at that task.
-        young: edges whose last ``capacity`` reads do not all repeat those of the stretch before. The count is so small
-            that no write of theirs waits for a place in the FIFO.
+        unsettled: edges whose last ``capacity`` reads do not all repeat those of the stretch before. The count is so
+            small that no write of theirs waits for a place in the FIFO.
     """
 
     count: int
-    young: tuple[int, ...]
+    unsettled: tuple[int, ...]
 
 
 NO_REPETITION = Repetition(0, ())
@@ -78,7 +78,7 @@ class Progress:
             lasts = cycles[unit.target[edge]]
             if not past:
                 continue
-            if edge in repetition.young:
+            if edge in repetition.unsettled:
                 repeated = [stretch.reads(edge) + lasts * number for number in range(1, count + 1)]
                 self._history[edge] = _last(np.concatenate([stretch.gets[edge], *repeated]), past)
             else:
@@ -167,7 +167,7 @@ def find_repetition(before: Stretch | None, stretch: Stretch, ends: list[int], m
         return NO_REPETITION
     cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
     count = most
-    young = []
+    unsettled = []
     for edge, (source, target) in enumerate(zip(stretch.unit.source, stretch.unit.target, strict=True)):
         writing, reading = cycles[source], cycles[target]
         puts, reads = stretch.puts(edge), stretch.reads(edge)
@@ -177,11 +177,11 @@ def find_repetition(before: Stretch | None, stretch: Stretch, ends: list[int], m
             if _later_by(stretch.gets[edge], before.gets[edge], reading):
                 count = min(count, _repeats_until_wait(stretch.frees(edge), reading, puts, writing, most))
             else:
-                young.append(edge)
-                count = min(count, _repeats_while_young(stretch, edge, writing))
+                unsettled.append(edge)
+                count = min(count, _repeats_while_unsettled(stretch, edge, writing))
         arrival = puts + stretch.unit.forward[edge]
         count = min(count, _repeats_until_wait(arrival, writing, reads, reading, most))
-    return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
+    return Repetition(count, tuple(unsettled)) if count > 0 else NO_REPETITION
 
 
 def find_period(stretch: Stretch, rounds: int) -> int:
@@ -207,7 +207,7 @@ def _repeats_until_wait(awaited: Int64, awaited_cycles: int, access: Int64, cycl
     return int((access - awaited).min()) // (awaited_cycles - cycles)
 
 
-def _repeats_while_young(stretch: Stretch, edge: int, writing: int) -> int:
+def _repeats_while_unsettled(stretch: Stretch, edge: int, writing: int) -> int:
     """Return how often the writes of an edge can be repeated into places that are freed by the end of this stretch.
 
     If all of these are free before the writer begins the next stretch, it waits for none; else 0.
