@@ -166,7 +166,7 @@ class DaskCluster:
                 self._client.submit(run_if_same_sources, job, job.lowering, pure=False): number
                 for number, job in enumerate(jobs)
             }
-            with self._client.as_current():  # as_completed asks for the current client, which the client was not set as
+            with self._client.as_current():  # `as_completed` takes the current client; this one is not the default
                 completed = as_completed(list(futures))
             for future in completed:
                 yield futures[future], future.result()

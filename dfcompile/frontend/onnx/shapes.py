@@ -115,7 +115,7 @@ def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: boo
             except UserError:
                 ends = (end.name for end in (*proto.graph.input, *proto.graph.output))
                 if value.name in needed_for(ends, proto.graph.node):
-                    raise  # a value that no output depends on may be of any type
+                    raise  # other values, on which no output depends, may be of any type
     return types
 
 
