@@ -1,4 +1,4 @@
-"""Where jobs run: in this process, in local ones, or on a cluster; the outcomes are the same."""
+"""Where jobs run: in this process, in local processes or on a Dask cluster, with the same outcomes."""
 
 import os
 import signal
@@ -13,12 +13,12 @@ from threading import Thread
 from dfcompile.errors import UserError
 from dfcompile.exploration.job import Job, Outcome, run_job
 
-_WATCHED_S = 1.0  # how often a worker looks whether its parent is there
-_PATIENCE_S = 20  # for an answer of a cluster
-_DEATHS = 2  # of workers in one batch: the same job may have killed both
+_WATCH_PERIOD_S = 1.0  # between two checks of a worker that its parent is alive
+_PATIENCE_S = 20  # wait for an answer of a cluster
+_RESTARTS = 2  # of the pool in one batch; with the next death the same job has probably killed a worker each time
 
 Run = Callable[[Job], tuple[Outcome, ...]]
-Finished = tuple[int, tuple[Outcome, ...]]  # number of a job in its batch, what it takes
+Finished = tuple[int, tuple[Outcome, ...]]  # number of a job in its batch, its outcomes
 
 
 def processors() -> int:
@@ -35,53 +35,53 @@ class InThisProcess:
             yield number, run_job(job)
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: no other process was started."""
 
 
 class LocalProcesses:
-    """Runs jobs in processes of this machine; one that dies is started again."""
+    """Runs jobs in processes of this machine; if one dies, all are started again."""
 
     def __init__(self, count: int, run: Run = run_job) -> None:
-        """Say how many; they start with the first jobs.
+        """Choose the number of processes; they start with the first jobs.
 
         Args:
             count: of processes.
-            run: what they do with a job.
+            run: function that runs a job in a process.
         """
         self._count, self._run = count, run
         self._pool: ProcessPoolExecutor | None = None
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
-        """Yield the outcomes of jobs as they come.
+        """Yield the outcomes of jobs as they finish.
 
         Raises:
-            UserError: workers died again and again.
+            UserError: workers died once more than they are restarted.
         """
-        if len(jobs) <= 1:  # nothing to be won
+        if len(jobs) <= 1:  # processes would gain nothing
             yield from InThisProcess().run(jobs)
             return
         left = dict.fromkeys(range(len(jobs)))
-        for _ in range(_DEATHS + 1):
+        for _ in range(_RESTARTS + 1):
             with _shielded_from_interrupts():
                 futures = {self._started().submit(self._run, jobs[number]): number for number in left}
             try:
                 for future in as_completed(futures):
-                    found = future.result()
+                    outcomes = future.result()
                     del left[futures[future]]
-                    yield futures[future], found
+                    yield futures[future], outcomes
             except BrokenProcessPool:
                 self.close()
             if not left:
                 return
         job = jobs[next(iter(left))]
         raise UserError(
-            f"worker: died {_DEATHS + 1} times on a lowering of {len(job.graph.scopes)} map scopes on {job.pes} "
+            f"worker: died {_RESTARTS + 1} times on a lowering of {len(job.graph.scopes)} map scopes on {job.pes} "
             "processing elements (memory may have given out: --jobs 1 takes less)"
         )
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            # A new interpreter: forking this one would copy threads that libraries have started.
+            # Spawned, not forked: a fork copies locks of threads that libraries have started, but not the threads.
             self._pool = ProcessPoolExecutor(
                 self._count, mp_context=get_context("spawn"), initializer=end_with_parent, initargs=(os.getpid(),)
             )
@@ -96,14 +96,14 @@ class LocalProcesses:
 
 @contextmanager
 def _shielded_from_interrupts() -> Iterator[None]:
-    """Start processes that an interrupt does not reach, not even before they have told so themselves.
+    """Block interrupts in the body, so that processes started there never receive one, not even while they start.
 
-    A terminal sends it to all of them, and each would print where it was. This process gets it after the body.
+    A terminal sends Ctrl-C to all processes, and each would print a traceback. This process gets it after the body.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # the first process starts it else, and it lets interrupts through
+    resource_tracker.ensure_running()  # otherwise the first spawn starts it in the body, and it unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -112,33 +112,33 @@ def _shielded_from_interrupts() -> Iterator[None]:
 
 
 def end_with_parent(parent: int) -> None:
-    """Let a worker end when its parent has, also by a signal that nobody can handle; an interrupt is the parent's.
+    """Make this worker exit when its parent is gone, even if the parent was killed; the worker ignores interrupts.
 
     Args:
-        parent: number of the process.
+        parent: process ID of the parent.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_WATCHED_S)
+            time.sleep(_WATCH_PERIOD_S)
         os._exit(1)
 
     Thread(target=watch, daemon=True).start()
 
 
 class DaskCluster:
-    """Runs jobs on the workers of a scheduler. Dask runs the jobs of a worker that dies on others."""
+    """Runs jobs on the workers of a Dask scheduler, which gives the jobs of a worker that dies to others."""
 
     def __init__(self, address: str, patience_s: float = _PATIENCE_S) -> None:
         """Connect to a scheduler.
 
         Args:
-            address: of it, such as ``tcp://host:8786``.
-            patience_s: after which nobody is there.
+            address: of the scheduler, such as ``tcp://host:8786``.
+            patience_s: seconds to wait for its answer.
 
         Raises:
-            UserError: ``distributed`` is not installed, or nobody answers.
+            UserError: ``distributed`` is not installed, or the scheduler does not answer in time.
         """
         try:
             from distributed import Client
@@ -152,10 +152,10 @@ class DaskCluster:
             raise UserError(f"--cluster {address}: does not answer: {reason}") from error
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
-        """Yield the outcomes of jobs as they come.
+        """Yield the outcomes of jobs as they finish.
 
         Raises:
-            UserError: workers died again and again, or none are left.
+            UserError: several workers died on one job, or none are left.
         """
         from distributed import KilledWorker, as_completed
         from distributed.client import FutureCancelledError
@@ -163,9 +163,10 @@ class DaskCluster:
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE_S)
             futures = {
-                self._client.submit(run_same, job, job.lowering, pure=False): number for number, job in enumerate(jobs)
+                self._client.submit(run_if_same_sources, job, job.lowering, pure=False): number
+                for number, job in enumerate(jobs)
             }
-            with self._client.as_current():  # what waits for futures asks for the client of the process
+            with self._client.as_current():  # `as_completed` takes the current client; this one is not the default
                 completed = as_completed(list(futures))
             for future in completed:
                 yield futures[future], future.result()
@@ -176,22 +177,22 @@ class DaskCluster:
             raise UserError(f"--cluster {self._address}: no worker is left: {reason}") from error
 
     def close(self) -> None:
-        """Leave the cluster as it is."""
+        """Disconnect; the cluster goes on."""
         self._client.close()
 
 
 Workers = InThisProcess | LocalProcesses | DaskCluster
 
 
-def run_same(job: Job, lowering: str) -> tuple[Outcome, ...]:
-    """Run a job where the sources are those that it was made with.
+def run_if_same_sources(job: Job, lowering: str) -> tuple[Outcome, ...]:
+    """Run a job if the sources of dfcompile are the same here as where the job was made.
 
     Args:
         job: to run.
-        lowering: its hash, sources included, where it was made.
+        lowering: the job's hash where it was made, which includes the sources.
 
     Raises:
-        UserError: they are not, so that its outcome could not be told from one of ours.
+        UserError: the sources differ: results of several versions must not be mixed.
     """
     if job.lowering != lowering:
         raise UserError("--cluster: a worker has other sources of dfcompile than this process (install the same there)")

@@ -10,6 +10,7 @@ from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators import workload_kernels as design
 
+# Source and target of each connection: positions, from 1 on, in the order of `Layer.forward`.
 FORWARD_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (3, 6), (4, 6), (6, 7), (7, 8), (5, 9), (8, 9), (9, 10), (10, 11), (11, 12)),
     *((1, 12), (12, 13), (13, 14), (14, 15), (15, 16), (16, 17), (17, 18), (12, 18)),
@@ -45,10 +46,10 @@ def llm_forward(
     edges: list[tuple[int, int]] = []
     for number in range(1, layers + 1):
         first = len(kernels)
-        own = layer.forward(seq)
-        for kernel in own if layers > 1 else ():
+        of_layer = layer.forward(seq)
+        for kernel in of_layer if layers > 1 else ():
             kernel.name += f"_layer_{number}"
-        kernels += own
+        kernels += of_layer
         edges += [(first, first + 1)] if first else []
         edges += [(first + source, first + target) for source, target in FORWARD_EDGES]
     return design.graph_of(kernels, edges)
@@ -75,7 +76,7 @@ class Layer(Struct, frozen=True):
     def of(
         workload: str, hidden: int, num_head: int, head_dim: int, word: int, mlp_dim: int | None, **others: int
     ) -> "Layer":
-        """Return the layer of a workload's arguments; four times `hidden` is the default of `mlp_dim`.
+        """Check the arguments of a workload and return its layer; ``mlp_dim`` defaults to four times ``hidden``.
 
         Raises:
             UserError: an argument, or one of the others, is not positive, or heads do not make up the hidden dimension.
@@ -89,23 +90,23 @@ class Layer(Struct, frozen=True):
         return layer
 
     def activation(self, name: str, seq: int) -> schema.Kernel:
-        """Return an elementwise kernel of the hidden dimension."""
+        """Return an elementwise kernel on activations ``[hidden, seq]``."""
         return design.elementwise(name, 1, self.hidden, seq, self.word)
 
     def scores(self, name: str, rows: int, tokens: int) -> schema.Kernel:
-        """Return an elementwise kernel of the scores of all heads."""
+        """Return an elementwise kernel on attention scores ``[num_head, rows, tokens]``."""
         return design.elementwise(name, self.num_head, rows, tokens, self.word)
 
     def attention(self, name: str, m: int, k: int, n: int, *, is_swapped: bool = False) -> schema.Kernel:
-        """Return a product of activations for each head."""
+        """Return a product ``[m, k] x [k, n]`` of two activations per head; swapped: input 1 is the right factor."""
         return design.gemm(name, self.num_head, m, k, n, self.word, is_swapped=is_swapped)
 
     def weighted(self, name: str, m: int, k: int, seq: int) -> schema.Kernel:
-        """Return a product with one weight."""
+        """Return the product of a weight ``[m, k]`` and activations ``[k, seq]``."""
         return design.weighted_gemm(name, 1, m, k, seq, self.word)
 
     def per_head(self, name: str, seq: int) -> schema.Kernel:
-        """Return the product with a weight that makes queries, keys or values of all heads."""
+        """Return the product with a weight that gives the queries, keys or values of all heads."""
         return design.weighted_gemm(name, self.num_head, self.head_dim, self.hidden, seq, self.word)
 
     def forward(self, seq: int) -> tuple[schema.Kernel, ...]:
@@ -135,7 +136,7 @@ DECODE_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (4, 6), (5, 7), (3, 8), (6, 8), (8, 9), (9, 10), (10, 11), (7, 11), (11, 12)),
     *((12, 13), (13, 14), (14, 15), (1, 14), (15, 16), (16, 17), (17, 18), (18, 19), (19, 20), (14, 20)),
 )
-FROM_CACHES = ((6, 8), (7, 11))
+FROM_CACHES = ((6, 8), (7, 11))  # edges from a cache to attention
 
 
 @unique
@@ -147,7 +148,7 @@ class Cache(StrEnum):
 
     @property
     def is_resident(self) -> bool:
-        """Whether it takes SRAM and is no tensor."""
+        """Whether it takes SRAM, and no tensor passes between kernels."""
         match self:
             case Cache.RESIDENT:
                 return True
@@ -169,7 +170,7 @@ def llm_decode(
 ) -> schema.Dataflow_Graph:
     """Return 20 kernels and 23 connections: those of the forward pass for one token, and the two caches.
 
-    Weights and caches are read from DRAM for each token: a chip's share of them is its extra memory traffic.
+    Every token reads all weights and caches: a chip's share of them is extra DRAM traffic.
 
     Args:
         hidden: hidden dimension, num_head times head_dim.
@@ -202,26 +203,26 @@ def llm_decode(
         weight = kernel.gemm_input1_weight
         if kernel.HasField("gemm_input1_weight"):
             weight.memory_size = design.share(weight.outer * weight.M * weight.K * word, tensor_parallel)
-    held = design.share(hidden * window * word, tensor_parallel)
+    cache_bytes = design.share(hidden * window * word, tensor_parallel)
     caches = []
     for name in ("K_cache", "V_cache"):
-        # A new key or value goes in, all of them come out, by way of the systolic units.
-        output_bytes, new = hidden * tokens * word, hidden * word
+        # A cache is a kernel that reads the new key or value and writes all of them; it runs on the systolic units.
+        output_bytes, new_bytes = hidden * tokens * word, hidden * word
         extents, variant = (num_head, head_dim, tokens), KernelVariant.ELEMENTWISE_INPUT1
-        cached = design.kernel_of(name, variant, extents, output_bytes, input_tensor_size=new)
+        cached = design.kernel_of(name, variant, extents, output_bytes, input_tensor_size=new_bytes)
         cached.type = schema.SYSTOLIC
         cache_message = cached.elementwise_input1
-        cache_message.memory_size = held
-        cache_message.sram_extra = cache_message.dram_extra = held * is_resident
+        cache_message.memory_size = cache_bytes
+        cache_message.sram_extra = cache_message.dram_extra = cache_bytes * is_resident
         caches.append(cached)
-    after_values = 5  # the caches follow the products that give queries, keys and values
+    after_values = 5  # kernels before the caches: addition, normalisation, queries, keys, values
     graph = design.graph_of((*forward[:after_values], *caches, *forward[after_values:]), DECODE_EDGES)
     for connection in graph.connections:
         connection.zero_out = is_resident and (connection.startIdx, connection.endIdx) in FROM_CACHES
     return graph
 
 
-# Gradients of activations, then of weights; both read activations that the forward pass saved.
+# Kernels 19 to 35 are gradients of activations, 36 to 41 of weights; both read activations of the forward pass.
 BACKWARD_EDGES = (
     *((19, 20), (20, 21), (21, 22), (22, 23), (23, 24), (24, 25), (25, 26), (26, 27), (5, 27), (26, 28), (8, 28)),
     *((27, 30), (28, 29), (30, 31), (31, 32), (31, 33), (4, 32), (3, 33), (32, 34), (33, 35)),
@@ -233,7 +234,7 @@ BACKWARD_EDGES = (
 def llm_training(
     *, hidden: int, seq: int, num_head: int, head_dim: int, word: int, mlp_dim: int | None = None
 ) -> schema.Dataflow_Graph:
-    """Return 41 kernels and 53 connections: the 18 of the forward pass, 17 that derive by activations, 6 by weights.
+    """Return 41 kernels and 53 connections: 18 of the forward pass, gradients of activations (17) and of weights (6).
 
     Args:
         hidden: hidden dimension, num_head times head_dim.
@@ -277,7 +278,7 @@ def _activation_gradients(layer: Layer, seq: int) -> tuple[schema.Kernel, ...]:
 
 
 def _weight_gradients(layer: Layer, seq: int) -> tuple[schema.Kernel, ...]:
-    """Products over the sequence of an activation and, as input 1, the gradient: the right operand."""
+    """Return, per weight, the product of an activation ``[m, seq]`` and a gradient ``[seq, n]``, which is input 1."""
     hidden, mlp, word = layer.hidden, layer.mlp, layer.word
     sides = {"FFN1": (mlp, hidden), "FFN0": (hidden, mlp)}
     products = []

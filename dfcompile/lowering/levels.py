@@ -33,8 +33,8 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
 
     Raises:
         UnsupportedOpError: naming all nodes that have no expansion, or a form that their expansions do not cover.
-        OperatorFieldError: an expansion of ours gives a canonical operator fields that it has not; one of a third party
-            raises a PluginError then.
+        OperatorFieldError: a built-in expansion made a canonical operator with wrong fields.
+        PluginError: an expansion of a third party did.
     """
     from dfcompile.lowering.program_builder import ProgramBuilder  # needs DaCe
 
@@ -44,19 +44,19 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     chosen = []
     constants: set[str] = set()
     unsupported: list[UnsupportedOpError] = []
-    of_operators = Choices(choices)
+    by_operator = Choices(choices)
     operators = onnx_operators(program, builder.add_view, constants)
     for op in as_they_come(operators, len(operator_nodes(program))):
         try:
-            found = table.select(op, of_operators.about(op.origin, op.name))
-            fragment = found.outline(op, builder.border(op))
+            expansion = table.select(op, by_operator.about(op.origin, op.name))
+            fragment = expansion.outline(op, builder.border(op))
         except UnsupportedOpError as error:
             unsupported.append(explained(error, op, table, choices, builder.border(op)))
-            builder.adopt_outputs(program.sdfg, op)  # to see what comes after it
+            builder.adopt_outputs(program.sdfg, op)  # to report unsupported operators after it as well
             continue
         builder.place(op, fragment)
         constants.update(fragment.constants)
-        chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
+        chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, expansion.name))
         coverage[op.origin] = Coverage.COSTED if fragment.nodes else Coverage.VIEW
     if unsupported:
         raise together(unsupported)
@@ -75,20 +75,20 @@ def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Ch
     arrays = {name: declared_array(program.sdfg, name) for name in program.sdfg.arrays}
     steps: list[OperatorNests | View] = []
     chosen = []
-    # What is wrong in the operators that an expansion of a third party made is its fault.
-    used = ((one.origin, table.by_operator.get((ONNX, one.op_type), {}).get(one.name)) for one in program.chosen)
-    made_by = {origin: found.origin for origin, found in used if found is not None and not found.is_own}
-    of_operators = Choices(choices)
+    # An error in a canonical operator is blamed on the third party whose expansion of level 1 made it, if one did.
+    makers = ((past.origin, table.by_operator.get((ONNX, past.op_type), {}).get(past.name)) for past in program.chosen)
+    third_parties = {origin: maker.origin for origin, maker in makers if maker is not None and not maker.is_own}
+    by_operator = Choices(choices)
     for op in as_they_come(canonical_nodes(program, table, steps.append), len(operator_nodes(program))):
-        found = table.select(op, of_operators.about(op.origin, op.name))
-        chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        maker = made_by.get(op.origin, found.origin)
-        with faults_of("expansion", maker):
-            built = found.nests(op, arrays, is_checked=not (found.is_own and is_own(maker)))
+        expansion = table.select(op, by_operator.about(op.origin, op.name))
+        chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, expansion.name))
+        at_fault = third_parties.get(op.origin, expansion.origin)
+        with faults_of("expansion", at_fault):
+            built = expansion.nests(op, arrays, is_checked=not (expansion.is_own and is_own(at_fault)))
             written = {nest.write.tensor.name for nest in built.nests}
             for tensor in op.results():
                 op.check_result(tensor, tensor if tensor.name in written else None)
-            kernel = kernel_of(op, found.name, built.nests)
+            kernel = kernel_of(op, expansion.name, built.nests)
         steps.append(OperatorNests(op, kernel, tuple(built.nests), tuple(built.added)))
         arrays |= built.arrays
     return NestProgram(program, (*program.chosen, *chosen), tuple(steps), arrays, program.applied)
@@ -107,10 +107,10 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
 def level_two(
     library: Program, table: ExpansionTable, choices: Sequence[Choice], passes: Sequence[LoweringPass]
 ) -> LevelTwo:
-    """Lower a program of level 1; where passes rewrite level 2, the SDFG that they rewrite is made of the nests.
+    """Lower a program of level 1 to nests, or to an SDFG if passes of level 2 have to rewrite it.
 
     Raises:
-        UserError: an operator has no such expansion, or of a pass.
+        UserError: an operator has no expansion of the chosen name, or a pass cannot be applied.
         PluginError: an expansion or a pass of a third party failed.
     """
     nests = apply_passes(lower_to_nests(library, table, choices), passes)
@@ -118,7 +118,7 @@ def level_two(
 
 
 def graph_of(lowered: LevelTwo) -> LoweredGraph:
-    """Return what extraction needs of a model on level 2.
+    """Return the graph of map scopes from which extraction makes the canonical DAG.
 
     Raises:
         UserError: it is an SDFG of another form, or calls libraries.
@@ -131,7 +131,7 @@ def graph_of(lowered: LevelTwo) -> LoweredGraph:
 
 
 def program_of(lowered: LevelTwo) -> Program:
-    """Return a model on level 2 as an SDFG; of nests it is made."""
+    """Return a model on level 2 as an SDFG, which is built from its loop nests if there is none."""
     if not isinstance(lowered, NestProgram):
         return lowered
     from dfcompile.lowering.nests.sdfg import sdfg_program  # needs DaCe
@@ -150,16 +150,16 @@ def kernel_of(op: CanonicalNode[CanonicalOperator], expansion: str, nests: Seque
     An operator without contraction is element-wise to the back end: it touches ``m * n`` elements, as many as its map
     scopes have iterations, where n is the last dimension of its result if that divides them.
 
-    Of a table that depends on parameters alone, which is read at places that depend on data, the kernel has no operand:
-    it stays in memory, and only the bytes are counted that are read.
+    A constant table that is read at places that depend on data, as by Gather, is no operand of the kernel: it stays in
+    memory, and only the bytes that are read count.
 
     Args:
         op: the operator.
         expansion: name of the chosen expansion.
-        nests: that it becomes.
+        nests: loop nests of the expansion.
     """
     iterations = sum(nest.iterations for nest in nests)
-    tables: Counter[str] = Counter()  # bytes that are read
+    tables: Counter[str] = Counter()  # bytes that are read of each
     for nest in nests:
         for table in nest.tables.values():
             tables[table.name] += nest.iterations * table.element_bytes
@@ -177,17 +177,17 @@ def kernel_of(op: CanonicalNode[CanonicalOperator], expansion: str, nests: Seque
         paired = len(activations) > 1
         variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if paired else KernelVariant.ELEMENTWISE_INPUT1
     named, extents = (op.name, op.op_type, op.origin, expansion), (contraction.outer, contraction.m, contraction.k)
-    ends = tuple(tensor.name for tensor in operands), tuple(tensor.name for tensor in op.results())
+    tensors = tuple(tensor.name for tensor in operands), tuple(tensor.name for tensor in op.results())
     memory_bytes = sum(tables[name] for name in in_memory)
-    return Kernel(*named, variant, *extents, contraction.n, *ends, memory_bytes, _loops(op, in_memory))
+    return Kernel(*named, variant, *extents, contraction.n, *tensors, memory_bytes, _loops(op, in_memory))
 
 
 def _loops(op: CanonicalNode[CanonicalOperator], in_memory: list[str]) -> tuple[KernelLoop, ...]:
-    """Return the loops that may be split, with a digit per operand that is none in memory."""
+    """Return the loops that may be split, without their entries for operands that stay in memory."""
     operands = op.operands()
     nest = op.operator.loop_nest(operands, op.output())
     if nest is None or len(op.results()) > 1:
         return ()
     loops = kernel_loops(nest, [tensor.shape for tensor in operands], op.output().shape)
-    kept = [place for place, tensor in enumerate(operands) if tensor.name not in in_memory]
-    return tuple(replace(loop, inputs=tuple(loop.inputs[place] for place in kept)) for loop in loops)
+    kept = [position for position, tensor in enumerate(operands) if tensor.name not in in_memory]
+    return tuple(replace(loop, inputs=tuple(loop.inputs[position] for position in kept)) for loop in loops)

@@ -51,7 +51,7 @@ def test_worker_that_dies_is_started_again_and_an_interrupt_reaches_none(
 
 
 def test_workers_that_die_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dfcompile.exploration.workers._DEATHS", 1)
+    monkeypatch.setattr("dfcompile.exploration.workers._RESTARTS", 1)
     workers = LocalProcesses(1, die)
     try:
         with pytest.raises(UserError, match=r"^worker: died 2 times on a lowering of .* on 1 processing elements"):

@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.errors import UserError
 from dfcompile.exploration.job import Job
-from dfcompile.exploration.workers import DaskCluster, InThisProcess, run_same
+from dfcompile.exploration.workers import DaskCluster, InThisProcess, run_if_same_sources
 from dfcompile.lowering import registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from tests.onnx_text import program_from_text
@@ -47,6 +47,6 @@ def test_cluster_that_does_not_answer() -> None:
 def test_worker_with_other_sources_is_refused() -> None:
     job = jobs()[0]
 
-    assert run_same(job, job.lowering) == dict(InThisProcess().run([job]))[0]
+    assert run_if_same_sources(job, job.lowering) == dict(InThisProcess().run([job]))[0]
     with pytest.raises(UserError, match="other sources of dfcompile"):
-        run_same(job, "0" * 64)
+        run_if_same_sources(job, "0" * 64)

@@ -9,7 +9,7 @@ from dfcompile.audit.expansions import chain_cycles, divided_work
 from dfcompile.audit.mapping.times import least_work, words, work_of
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.dfmodel_backend.check.machines import PER_GIGA, PER_S, ChipNetwork, dram_bytes_per_ns, peak_flop_per_s
-from dfcompile.dfmodel_backend.check.requirements import joined
+from dfcompile.dfmodel_backend.check.requirements import combined_ns
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.machine.system import UNLIMITED_GB_PER_S, System
 from dfcompile.errors import VerificationError
@@ -117,7 +117,7 @@ def _bound_s(where: str, point: Point, times: TaskTimes, moved: int) -> float:
         expect_at_least(f"{where}.bound_time_s: cycles", cycles, least, "work of the tasks")
     memory_ns = moved / dram_bytes_per_ns(system) / point.chips
     overlap = point.mapping.options.overlap
-    one_s = joined(overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
+    one_s = combined_ns(overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
     if point.parts is None:
         return one_s
     return max(one_s if point.parts.at_once == 1 else 0.0, _bound_of_parts_s(point, times, cycles))
@@ -163,6 +163,6 @@ class IdealAudit:
         longest = max(term or 0.0 for term in terms.values())
         if (terms.get(ideal.bound_by) or 0.0) < longest * (1 - ROUNDING):
             raise VerificationError(f"{where}.ideal.bound_by: found {ideal.bound_by!r} against the longest of {terms}")
-        time_ns = joined(point.mapping.options.overlap, max(compute_ns or 0.0, chain_ns or 0.0), memory_ns, 0.0)
+        time_ns = combined_ns(point.mapping.options.overlap, max(compute_ns or 0.0, chain_ns or 0.0), memory_ns, 0.0)
         expect(f"{where}.ideal_time_s", summary.ideal_time_s, time_ns / PER_S, ROUNDING)
         expect_at_least(f"{where}.time_s", summary.time_s, summary.ideal_time_s, "ideal_time_s", ROUNDING)

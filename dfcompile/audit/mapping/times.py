@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend import TaskMapping
 from dfcompile.dfmodel_backend.check.machines import PER_S, on_chip
-from dfcompile.dfmodel_backend.check.requirements import joined
+from dfcompile.dfmodel_backend.check.requirements import combined_ns
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import VerificationError
@@ -186,7 +186,7 @@ def audit_parts(where: str, summary: TimePartsSummary, point: Point, times: Task
     expect_near(f"{where}.idle_elements_s", summary.idle_elements_s, idle_s, ROUNDING * rounds * times.time_ns / PER_S)
     expect_figures(where, summary, ROUNDING, waiting_s=waiting * share_s, throttled_s=throttled * share_s)
     expect_figures(where, summary, ROUNDING, whole_blocks_s=ended * share_s)
-    alone_ns = sum(joined(times.overlap, compute, memory, 0.0) for compute, memory, _ in times.parts_ns)
+    alone_ns = sum(combined_ns(times.overlap, compute, memory, 0.0) for compute, memory, _ in times.parts_ns)
     compute_ns = sum(compute for compute, _, _ in times.parts_ns)
     slack_s = rounds * ROUNDING * times.time_ns / PER_S
     expect_near(f"{where}.memory_s", summary.memory_s, rounds * (alone_ns - compute_ns) / PER_S, slack_s)

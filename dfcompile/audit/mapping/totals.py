@@ -34,7 +34,7 @@ from dfcompile.dfmodel_backend.check.machines import (
     power_w,
     price_usd,
 )
-from dfcompile.dfmodel_backend.check.requirements import joined
+from dfcompile.dfmodel_backend.check.requirements import combined_ns
 from dfcompile.dfmodel_backend.check.task_mappings import check_kernels, flop_of
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.errors import VerificationError
@@ -70,7 +70,7 @@ def audit_perfect_streams(where: str, summary: PerfectStreamsSummary, point: Poi
     moved = 0
     for at, one, config in expect_rows(f"{where}.configurations", summary.configurations, figures.configs):
         parts = config.compute_ns, config.memory_ns, config.network_ns
-        time_s = joined(mapping.options.overlap, *parts) / PER_S
+        time_s = combined_ns(mapping.options.overlap, *parts) / PER_S
         expect_figures(at, one, ROUNDING, kernels=config.kernels, time_s=time_s)
         audit_bound_by(f"{at}.bound_by", one.bound_by, parts)
         moved += config.dram_read_bytes + config.dram_write_bytes
@@ -109,7 +109,7 @@ def _floor_s(point: Point) -> float:
         slowest = max(slowest, _alone(rows, columns, chip.cores) * steps)
     cycles = max(-(-area // chip.cores), slowest) if point.chips == 1 else area / chip.cores / point.chips
     memory_ns = _unavoidable_bytes(graph) / dram_bytes_per_ns(system) / point.chips
-    return joined(point.mapping.options.overlap, cycles / chip.frequency_ghz, memory_ns, 0.0) / PER_S
+    return combined_ns(point.mapping.options.overlap, cycles / chip.frequency_ghz, memory_ns, 0.0) / PER_S
 
 
 def _unavoidable_bytes(graph: DataflowGraph) -> int:

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.check import machines
-from dfcompile.dfmodel_backend.check.requirements import joined, longest_paths, require, require_close
+from dfcompile.dfmodel_backend.check.requirements import combined_ns, longest_paths, require, require_close
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Mapping
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
@@ -115,7 +115,7 @@ def _check_configuration(graph: DataflowGraph, system: System, options: MappingO
         raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
     exchanged = [one.time_ns for one in graph.exchanges if one.source in config.kernels]
     _same(f"{where}: network", config.network_ns, sum(exchanged))
-    together = joined(options.overlap, config.compute_ns, config.memory_ns, config.network_ns)
+    together = combined_ns(options.overlap, config.compute_ns, config.memory_ns, config.network_ns)
     _same(f"{where}: time", config.time_ns, together)
 
 

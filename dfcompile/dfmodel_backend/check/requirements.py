@@ -1,4 +1,4 @@
-"""What checks require of figures: equal, close or at most, in the words found and expected."""
+"""Comparisons that the checks share, and two figures that they recompute: combined times, longest paths."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,14 +7,13 @@ from typing import TypeVar
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
 
-EXACT = 1e-12  # relative: floating-point sums in another order
-
+EXACT = 1e-12  # relative tolerance of floating-point sums that are added up in another order
 
 Name = TypeVar("Name", int, str)
 
 
-def joined(overlap: Overlap, compute_ns: float, memory_ns: float, network_ns: float) -> float:
-    """Return the time of all in ns, as the overlap rule has it [ko24, section 5]."""
+def combined_ns(overlap: Overlap, compute_ns: float, memory_ns: float, network_ns: float) -> float:
+    """Return the time of compute, memory and network together under an overlap rule, in ns [ko24, section 5]."""
     match overlap:
         case Overlap.PERFECT_OVERLAP:
             return max(compute_ns, memory_ns, network_ns)
@@ -25,7 +24,7 @@ def joined(overlap: Overlap, compute_ns: float, memory_ns: float, network_ns: fl
 
 
 def longest_paths(kernels: Iterable[Name], edges: Sequence[tuple[Name, Name]]) -> dict[Name, int]:
-    """Return the length of the longest path to each kernel, by relaxing all edges until nothing changes."""
+    """Return the number of edges of the longest path to each kernel, by relaxing all edges until nothing changes."""
     levels, changed = dict.fromkeys(kernels, 0), True
     while changed:
         changed = False
@@ -35,31 +34,31 @@ def longest_paths(kernels: Iterable[Name], edges: Sequence[tuple[Name, Name]]) -
     return levels
 
 
-def require(what: str, found: object, expected: object) -> None:
-    """Require that two values are equal.
+def require(figure: str, reported: object, expected: object) -> None:
+    """Require that a reported value is the expected one; the error begins with the name of the figure.
 
     Raises:
-        VerificationError: they are not.
+        VerificationError: they differ.
     """
-    if found != expected:
-        raise VerificationError(f"{what}: found {found} against {expected}")
+    if reported != expected:
+        raise VerificationError(f"{figure}: found {reported} against {expected}")
 
 
-def require_close(what: str, found: float, expected: float, relative: float = EXACT) -> None:
-    """Require that two values are equal but for rounding.
+def require_close(figure: str, reported: float, expected: float, relative: float = EXACT) -> None:
+    """Require that a reported value is the expected one within a relative tolerance.
 
     Raises:
-        VerificationError: they are not.
+        VerificationError: they differ by more.
     """
-    if not math.isclose(found, expected, rel_tol=relative, abs_tol=1e-15):
-        raise VerificationError(f"{what}: found {found} against {expected}")
+    if not math.isclose(reported, expected, rel_tol=relative, abs_tol=1e-15):
+        raise VerificationError(f"{figure}: found {reported} against {expected}")
 
 
-def require_at_most(what: str, found: float, most: float, relative: float = EXACT) -> None:
-    """Require that a value is no larger than another, but for rounding.
+def require_at_most(figure: str, reported: float, most: float, relative: float = EXACT) -> None:
+    """Require that a reported value is at most ``most``, within a relative tolerance.
 
     Raises:
-        VerificationError: it is.
+        VerificationError: it is larger.
     """
-    if found > most * (1 + relative):
-        raise VerificationError(f"{what}: found {found} against at most {most}")
+    if reported > most * (1 + relative):
+        raise VerificationError(f"{figure}: found {reported} against at most {most}")

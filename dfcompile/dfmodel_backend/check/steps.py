@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.check import collectives
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels, statistics_of
-from dfcompile.dfmodel_backend.check.requirements import joined
+from dfcompile.dfmodel_backend.check.requirements import combined_ns
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
 from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, Dim, WorkloadKind
@@ -288,7 +288,7 @@ def _step(decided: DecidedDesign, number: int, given: StepFigures) -> Step:
         compute_ns=given.compute_ns,
         memory_ns=memory_ns,
         network_ns=exchange_ns,
-        time_ns=runs * joined(design.execution.overlap, *times),
+        time_ns=runs * combined_ns(design.execution.overlap, *times),
     )
 
 

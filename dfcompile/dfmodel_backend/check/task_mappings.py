@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.check.array_shares import elements_missing, iterations_left, layout_of, most_elements
 from dfcompile.dfmodel_backend.check.machines import PER_S, dram_bytes_per_ns, power_w, price_usd
-from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_at_most, require_close
+from dfcompile.dfmodel_backend.check.requirements import EXACT, combined_ns, require, require_at_most, require_close
 from dfcompile.dfmodel_backend.check.task_times import NOBODY, TaskPlaces, TaskTimes, check_bytes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap, Timed
@@ -136,7 +136,7 @@ def check_kernels(times: TaskTimes) -> None:
         compute_ns = int(end[number] - start[number]) * times.period_ns
         memory_ns = one.dram_bytes / dram_bytes_per_ns(times.system)
         parts_ns = compute_ns, memory_ns, sum((exchange.time_ns for exchange in exchanges), 0.0)
-        require_times(where, one, (*parts_ns, joined(times.overlap, *parts_ns)), SUMMED)
+        require_times(where, one, (*parts_ns, combined_ns(times.overlap, *parts_ns)), SUMMED)
         if abs(one.dram_bytes - exact[number]) > rounded[number]:
             raise VerificationError(f"{where}: found {one.dram_bytes} bytes of DRAM against {float(exact[number]):g}")
         require_at_most(f"{where}: time", one.time_ns, times.times_ns[one.configuration], SUMMED)

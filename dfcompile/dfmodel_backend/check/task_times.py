@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.attained.holding import KEPT, SHARED
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE, NOT_HELD, Place, StoreUse
 from dfcompile.dfmodel_backend.check.machines import dram_bytes_per_ns
-from dfcompile.dfmodel_backend.check.requirements import joined, require
+from dfcompile.dfmodel_backend.check.requirements import combined_ns, require
 from dfcompile.dfmodel_backend.columns import equal_rows
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
@@ -378,5 +378,5 @@ class TaskTimes(TaskPlaces):
             (one.schedule.makespan_cycles * self.period_ns, size / dram_bytes_per_ns(system), exchanged_ns)
             for one, size, exchanged_ns in zip(attained.configurations, self.dram_bytes, network_ns, strict=True)
         ]
-        self.times_ns = [joined(overlap, *parts) for parts in self.parts_ns]
+        self.times_ns = [combined_ns(overlap, *parts) for parts in self.parts_ns]
         self.time_ns = sum(self.times_ns)

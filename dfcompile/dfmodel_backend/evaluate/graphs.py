@@ -1,4 +1,4 @@
-"""A mapping, and its pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
+"""A mapping and its figures, which are computed from graph, system and assignment of kernels to configurations."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -56,10 +56,10 @@ def evaluate_sharding(
     """Return the figures of a sharding and an assignment on all chips of a system; formulas [ko24, sections 4 and 5].
 
     Args:
-        graph: that is mapped.
+        graph: the graph to map, before it is shared among chips.
         system: with the chips in use.
-        sharding: of the graph; of no account on one chip.
-        assignment: of its kernels.
+        sharding: of the graph among chips; ignored on one chip.
+        assignment: kernels of each configuration.
         options: of the mapping.
 
     Raises:
@@ -73,7 +73,7 @@ def evaluate_sharding(
 
 
 def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configuration, ...]:
-    """Return the figures of sets of kernels that run one after the other.
+    """Return the figures of configurations that run one after the other, each a bit mask of kernels.
 
     Raises:
         InfeasibleError: one breaks a limit of cores or SRAM.
@@ -89,7 +89,7 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
         raise InfeasibleError(f"configuration {number}: kernels {', '.join(names)} exceed the chip")
     steps = model.steps(members, weight_tiles)
     read, written = model.streams(members, weight_tiles)
-    held = model.held.loaded(members)
+    loaded = model.held.loaded(members)
     before: Members = np.logical_or.accumulate(members) & ~members
     live = model.waiting_bytes(before, members) + model.always_bytes
     tiles, sram = _fewest_tiles(model, members, weight_tiles)
@@ -99,7 +99,7 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
             *steps.times_ns(number),
             kernels=tuple(model.works[kernel].name for kernel in np.flatnonzero(row)),
             core_splits=core_splits[number],
-            dram_read_bytes=int(read[number] + held[number]),
+            dram_read_bytes=int(read[number] + loaded[number]),
             dram_write_bytes=int(written[number]),
             dram_live_bytes=int(live[number]),
             sram_bytes=int(sram[number]),
@@ -111,7 +111,7 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
 
 
 def _fewest_tiles(model: GraphModel, members: Members, weight_tiles: Numbers) -> tuple[Numbers, Column]:
-    """Return in how many tiles tensors pass through each set so that it fits SRAM, and the SRAM that it takes."""
+    """Return the fewest tiles of each set, a power of two, with which its tensors fit SRAM, and the SRAM bytes then."""
     tiles = np.ones(len(members), np.int64)
     sram = model.in_tiles(1).sram_bytes(members, weight_tiles)
     while model.sram_capacity and (large := np.flatnonzero(sram > model.sram_capacity)).size:
@@ -121,23 +121,23 @@ def _fewest_tiles(model: GraphModel, members: Members, weight_tiles: Numbers) ->
 
 
 def _core_splits(model: GraphModel, members: Members) -> list[tuple[CoreSplit, ...]]:
-    """Return the cores of each kernel of each set: the fewest with which none is slower than the slowest must be."""
+    """Return the fewest cores of each kernel of each set with which no kernel exceeds the compute time of the set."""
     if model.rules.utilization:
         return [()] * len(members)
-    found = []
+    splits = []
     for row, cycles in zip(members, model.cycles(members).tolist(), strict=True):
         tables = [model.tables[kernel] for kernel in np.flatnonzero(row)]
-        found.append(tuple(table.splits[bisect_right(table.cycles, cycles) - 1] for table in tables))
-    return found
+        splits.append(tuple(table.splits[bisect_right(table.cycles, cycles) - 1] for table in tables))
+    return splits
 
 
 def total_figures(
     graph: DataflowGraph, system: System, configs: tuple[Configuration, ...], share: SharedGraph | None = None
 ) -> Figures:
-    """Sum the figures of configurations that run one after the other, on one chip of a system, or on all with a share.
+    """Sum the figures of configurations that run one after the other: on all chips with a share, else on one chip.
 
-    Every chip is charged as the one with most of everything. Operations of the model count once, on however many chips
-    a kernel runs: utilization is the part of the peak that the model needs.
+    Every chip counts as much DRAM traffic as the chip with most of it. FLOP are those of the model, even if several
+    chips repeat a kernel: utilization is the part of the peak that the model needs.
     """
     used = system.one_chip if share is None else system
     time_s = sum(config.time_ns for config in configs) / NS_PER_S
@@ -158,27 +158,28 @@ def total_figures(
 
 
 def _masks(graph: DataflowGraph, assignment: Assignment) -> list[int]:
+    """Check an assignment and return the kernels of each configuration as a bit mask."""
     index = graph.index
-    place: dict[str, int] = {}
+    config_of: dict[str, int] = {}
     for number, names in enumerate(assignment):
         for name in names:
             if name not in index:
                 raise UserError(f"configuration {number}: no kernel {name!r}{nearest(name, index)}")
-            if name in place:
-                raise UserError(f"kernel {name!r}: found in configurations {place[name]} and {number} against one")
-            place[name] = number
+            if name in config_of:
+                raise UserError(f"kernel {name!r}: found in configurations {config_of[name]} and {number} against one")
+            config_of[name] = number
     for name in index:
-        if name not in place:
+        if name not in config_of:
             raise UserError(f"kernel {name!r}: found in no configuration")
-    for source, target in ((graph.kernels[one].name, graph.kernels[other].name) for one, other in graph.ends):
-        if place[source] > place[target]:
-            found = f"found configurations {place[source]} and {place[target]} against ascending ones"
-            raise UserError(f"connection {source!r} to {target!r}: {found}")
+    for source, target in ((graph.kernels[writer].name, graph.kernels[reader].name) for writer, reader in graph.ends):
+        if config_of[source] > config_of[target]:
+            order = f"found configurations {config_of[source]} and {config_of[target]} against ascending ones"
+            raise UserError(f"connection {source!r} to {target!r}: {order}")
     return [sum(1 << index[name] for name in names) for names in assignment]
 
 
 class Mapping(Struct, frozen=True):
-    """A mapping, its figures and what is known of the optimum."""
+    """A mapping, its figures, and how far it is from the optimum at most."""
 
     figures: Figures  # of all chips in use
     optimal: bool
@@ -188,7 +189,7 @@ class Mapping(Struct, frozen=True):
     solver_s: float  # wall time; the one figure that differs between runs
     options: MappingOptions
     assumptions: tuple[Assumption, ...]
-    system: System  # with the chips in use
+    system: System  # with the chips in use alone
     chips: int = 1  # in use
-    sharding: tuple[tuple[str, Choice], ...] = ()  # of each kernel, on several chips
-    network_chips: tuple[int, ...] = ()  # along each dimension of the network, the innermost first; on several chips
+    sharding: tuple[tuple[str, Choice], ...] = ()  # of each kernel; empty on one chip
+    network_chips: tuple[int, ...] = ()  # along each dimension of the network, the innermost first; empty on one chip

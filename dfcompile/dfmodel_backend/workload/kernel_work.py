@@ -1,4 +1,4 @@
-"""What the cores of a chip see of a kernel: all that a time is computed from, of a graph's kernels and of a file's."""
+"""Work of a kernel on the cores of a chip: the sizes that its compute time depends on."""
 
 from msgspec import Struct
 
@@ -6,23 +6,23 @@ from dfcompile.canonical_dag import Kernel
 
 
 class KernelWork(Struct, frozen=True):
-    """The share of one kernel on one chip, or a tile of it."""
+    """What one chip runs of a kernel, or of a tile of it."""
 
     name: str
-    systolic: bool
-    rows: int  # outer * m
+    systolic: bool  # a contraction, which uses the stages of cores; an elementwise kernel uses lanes alone
+    rows: int  # outer * m, spread over lanes
     k: int
     n: int
     network_ns: float = 0.0  # exchange with other chips
-    stages_per_core: int = 0  # of this kernel, which are k's then; 0: those of the chip, which are n's
+    stages_per_core: int = 0  # if set, k is spread over these stages; else n over those of the chip
 
     @staticmethod
     def of(kernel: Kernel, network_ns: float) -> "KernelWork":
-        """Return what cores see of a kernel: all elements of an elementwise one are rows, whatever its axes are.
+        """Return the work of a kernel; all elements of an elementwise one are rows.
 
         Args:
             kernel: or a chip's share of it.
-            network_ns: of what it, and what it hands on, exchanges with other chips.
+            network_ns: time of its exchange with other chips, and of the exchange of its output.
         """
         rows = kernel.outer * kernel.m
         if kernel.variant.is_gemm:
@@ -31,19 +31,19 @@ class KernelWork(Struct, frozen=True):
 
     @property
     def columns(self) -> int:
-        """What is spread over stages: nothing of an elementwise kernel."""
+        """Extent that is spread over stages; 1 for an elementwise kernel, which is not spread."""
         if not self.systolic:
             return 1
         return self.k if self.stages_per_core else self.n
 
     @property
     def steps(self) -> int:
-        """Cycles of a row on lanes and a column on stages of its own."""
+        """Cycles of a core for one row per lane and one column per stage."""
         return self.k if self.systolic and not self.stages_per_core else self.n
 
     @property
     def shape(self) -> tuple[bool, int, int, int, int]:
-        """What cores see of it: kernels of one shape are the same, whatever they are called."""
+        """All that cycles depend on: kernels of equal shape take equally long."""
         return self.systolic, self.rows, self.k, self.n, self.stages_per_core
 
     @property

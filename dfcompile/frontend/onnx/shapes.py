@@ -17,8 +17,8 @@ from dfcompile.host.printable import one_line
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
 
-# Whose vectors ONNX follows element by element: those that they make, and those that they read.
-_FOLLOWED = frozenset(
+# Operators for which ONNX propagates the elements of vectors, as these may be shapes.
+_PROPAGATED = frozenset(
     ["Add", "Cast", "Concat", "Gather", "Mul", "Range", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze"]
 )
 _LARGEST_EXTENT = 2**63 - 1  # of a dimension in an ONNX file
@@ -51,41 +51,41 @@ Types: TypeAlias = Mapping[str, TensorType]  # by name of the value
 
 
 def inferred_graph(proto: onnx.ModelProto, *, strict: bool = False, follow: bool = False) -> onnx.GraphProto:
-    """Return the graph of a model with the types and shapes that ONNX infers; its flaws are said as the model's.
+    """Return the graph of a model with the types and shapes that ONNX infers.
 
     Args:
         proto: the model.
-        strict: whether what contradicts itself is an error.
-        follow: whether the elements of vectors that may be shapes are followed.
+        strict: whether a contradiction is an error; else ONNX leaves the value without a shape.
+        follow: whether ONNX propagates elements of vectors that may be shapes.
 
     Raises:
-        UserError: ONNX's rules read an operand that has no elements, or need more memory than there is.
+        UserError: ONNX's inference failed at an operand without elements, or ran out of memory.
         shape_inference.InferenceError: the model contradicts itself.
-        ValueError: it is none that ONNX can read.
+        ValueError: ONNX cannot read the model.
     """
     try:
         return shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=follow).graph
     except IndexError as error:
-        found = "an operand has no elements against those that its node reads, as ONNX infers shapes"
-        raise UserError(f"model: {found}") from error
+        fault = "an operand has no elements against those that its node reads, as ONNX infers shapes"
+        raise UserError(f"model: {fault}") from error
     except MemoryError as error:
-        found = "sizes in it are so large that inferring its shapes needs more memory than there is"
-        raise UserError(f"model: {found}") from error
+        fault = "sizes in it are so large that inferring its shapes needs more memory than there is"
+        raise UserError(f"model: {fault}") from error
 
 
 def infer_types(draft: Draft, *, strict: bool = False) -> Types:
     """Return the type of every value whose element type ONNX can infer.
 
     Raises:
-        UserError: a value of the model is no dense tensor; with ``strict``, or where ONNX does so anyway: operands do
-            not fit together.
+        UserError: a value of the model is no dense tensor; or operands do not fit together, which ONNX reports for some
+            operators even without ``strict``.
     """
     proto = checkable(draft)
     for node in proto.graph.node:
         if node.op_type in _LIKE_FIRST_OPERAND:
             stand_in(node, node.input[0])
     for output in proto.graph.output:
-        # What is declared may stand for other input shapes than those that were given.
+        # Declared output shapes may belong to other input shapes than those the user gave.
         if output.type.tensor_type.elem_type:
             output.type.tensor_type.ClearField("shape")
         else:
@@ -102,6 +102,7 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Types:
 
 
 def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: bool) -> dict[str, TensorType]:
+    """Return the types that ONNX infers, and those of constants."""
     try:
         graph = inferred_graph(proto, strict=strict, follow=follow)
     except (shape_inference.InferenceError, ValueError) as error:
@@ -112,17 +113,17 @@ def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: boo
             try:
                 types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), shape_of(value.type))
             except UserError:
-                border = (each.name for each in (*proto.graph.input, *proto.graph.output))
-                if value.name in needed_for(border, proto.graph.node):
-                    raise
+                ends = (end.name for end in (*proto.graph.input, *proto.graph.output))
+                if value.name in needed_for(ends, proto.graph.node):
+                    raise  # other values, on which no output depends, may be of any type
     return types
 
 
 def _correct(proto: onnx.ModelProto, types: Types, values: set[str], constants: Constants) -> tuple[str, ...]:
-    """Put our shapes in the place of ONNX's where they differ; return the stand-ins.
+    """Correct results whose shapes ONNX infers wrong, as `right_shapes` knows; return names of the stand-ins.
 
-    ``y, i = MaxPool(x)`` becomes ``y = Identity(s); i = Identity(t)``, where the stand-ins ``s`` and ``t`` are inputs
-    of the shapes that are right.
+    ``y, i = MaxPool(x)`` becomes ``y = Identity(s); i = Identity(t)``, where the stand-ins ``s`` and ``t`` are new
+    inputs of the correct shapes.
     """
     stand_ins: list[str] = []
     nodes: list[onnx.NodeProto] = []
@@ -133,19 +134,19 @@ def _correct(proto: onnx.ModelProto, types: Types, values: set[str], constants: 
             for name, shape in zip(node.output, right_shapes(node, operands, constants), strict=False)
             if name in types and shape is not None
         }
-        if all(found.shape == shape for found, shape in results.values()):
+        if all(inferred.shape == shape for inferred, shape in results.values()):
             nodes.append(node)
             continue
         rest = [name for name in node.output if name and name not in results]
         if rest:
             nodes.append(copied(node, outputs=[name if name in rest else "" for name in node.output]))
-        for output, (found, shape) in results.items():
+        for output, (inferred, shape) in results.items():
             largest = max(shape, default=0)
             if largest > _LARGEST_EXTENT:
                 extent = f"node {node.name!r}: the result of {node.op_type} has an extent of {largest}"
                 raise UserError(f"{extent} against at most {_LARGEST_EXTENT}")
             name = free_name(f"{output}.stand-in", values)
-            proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(found.dtype), shape))
+            proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(inferred.dtype), shape))
             nodes.append(helper.make_node("Identity", [name], [output], node.name))
             stand_ins.append(name)
     if stand_ins:
@@ -155,15 +156,15 @@ def _correct(proto: onnx.ModelProto, types: Types, values: set[str], constants: 
 
 
 def _has_long_vectors(proto: onnx.ModelProto) -> bool:
-    """Whether following the elements of vectors, any of which might be a shape, would take ONNX forever."""
-    followed = [node for node in proto.graph.node if node.op_type in _FOLLOWED]
-    if not followed:
+    """Whether some vector is so long that propagating its elements would take ONNX forever."""
+    nodes = [node for node in proto.graph.node if node.op_type in _PROPAGATED]
+    if not nodes:
         return False
     try:
         graph = inferred_graph(proto)
     except (shape_inference.InferenceError, ValueError):
-        return False  # the inference proper says what is wrong
-    names = value_names(followed)
+        return False  # `_inferred` reports the error
+    names = value_names(nodes)
     values = (*graph.input, *graph.value_info, *graph.output)
     shapes = [shape_of(value.type) for value in values if value.name in names]
     return any(shape is not None and len(shape) == 1 and (shape[0] or 0) > _LONGEST_VECTOR for shape in shapes)
@@ -189,7 +190,7 @@ def checkable(draft: Draft) -> onnx.ModelProto:
 
 
 def shape_of(kind: onnx.TypeProto) -> tuple[int | None, ...] | None:
-    """Return the shape that a type says, None for what it does not say."""
+    """Return the shape of a type; None where a dimension, or the whole shape, is not known."""
     if not kind.tensor_type.HasField("shape"):
         return None
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in kind.tensor_type.shape.dim)

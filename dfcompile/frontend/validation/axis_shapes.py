@@ -1,4 +1,4 @@
-"""Shapes along axes: an axis is one of the operand's; what is cut, joined, reduced, read or written along it fits."""
+"""Shape rules of operators along axes, such as Concat, Gather or ReduceSum: valid axes, fitting extents and indices."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -11,16 +11,14 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.known_shapes import Shape, require, shape_text, window_counts
 from dfcompile.frontend.validation.operands import Check, Operands
 
-_ALONG_ONE_AXIS = 13  # version since which Softmax and its like do not look at all the axes from the given one on
+_ALONG_ONE_AXIS = 13  # version since which Softmax and its like normalise along their axis, not over all from it on
 
 
 def check_axes(operands: Operands) -> None:
-    """Check that a list of axes names axes of the data, each once.
-
-    Squeeze alone may name one twice: it goes once.
+    """Check that a list of axes names axes of the data, each once; Squeeze alone may repeat one.
 
     Raises:
-        UserError: it names another axis, or one twice, such as -2 and 2 of four.
+        UserError: an axis is out of range, or named twice, such as by -2 and 2 of four.
     """
     op_type = operands.node.op_type
     axes = operands.numbers("axes", _AXES[op_type]) if op_type in _AXES else None
@@ -30,8 +28,8 @@ def check_axes(operands: Operands) -> None:
     named = {operands.front_axis(axis, rank) for axis in axes}
     if len(named) != len(axes) and op_type != "Squeeze":
         is_attribute = "axes" in operands.attributes
-        what = "attribute 'axes'" if is_attribute else f"{operands.label(_AXES[op_type])} (axes)"
-        raise UserError(f"{what} is {list(axes)} against {len(axes)} different ones of {rank}")
+        source = "attribute 'axes'" if is_attribute else f"{operands.label(_AXES[op_type])} (axes)"
+        raise UserError(f"{source} is {list(axes)} against {len(axes)} different ones of {rank}")
 
 
 def _check_concat(operands: Operands) -> None:
@@ -43,9 +41,12 @@ def _check_concat(operands: Operands) -> None:
     axis = operands.front_axis(operands.integer("axis"), len(expected), first)
     for position, shape in known[1:]:
         operands.expect_rank(position, len(expected))
-        others = [(*each[:axis], *each[axis + 1 :]) for each in (shape, expected)]
         wanted = f"{shape_text(expected)} of {operands.label(first)} (all but axis {axis} must agree)"
-        require(others[0] == others[1], operands.against(position, wanted))
+        require(_without(shape, axis) == _without(expected, axis), operands.against(position, wanted))
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], *shape[axis + 1 :])
 
 
 def _check_split(operands: Operands) -> None:
@@ -61,7 +62,7 @@ def _check_split(operands: Operands) -> None:
 def _check_running_sum(operands: Operands) -> None:
     operands.expect_least_rank(0, 1)
     for axis in operands.numbers("", 1) or ():
-        operands.front_axis(axis, len(operands.shape(0) or (1,)))
+        operands.front_axis(axis, len(operands.shape(0) or (1,)))  # a scalar counts as a vector
 
 
 def _check_blocks(operands: Operands) -> None:
@@ -69,21 +70,21 @@ def _check_blocks(operands: Operands) -> None:
     require(size >= 1, f"attribute 'blocksize' is {size} against at least 1")
     _, channels, *image = operands.known(0, 4)
     if operands.node.op_type == "DepthToSpace":
-        what = f"{channels} channels against a multiple of {size**2} (blocks of {size}×{size})"
-        require(not channels % size**2, what)
+        wanted = f"a multiple of {size**2} (blocks of {size}×{size})"
+        require(not channels % size**2, f"{channels} channels against {wanted}")
     else:
         is_whole = not any(extent % size for extent in image)
         require(is_whole, f"images of {shape_text(image)} against blocks of {size}×{size}")
 
 
-def _check_lengths(what: str, factor: int, operands: Operands) -> None:
-    """Check that the second operand has one number, or two, per axis of the data."""
-    axes, given = len(operands.known(0)), operands.known(1)
-    listed = operands.shape(3) if operands.node.op_type == "Pad" else None
-    if listed is not None and len(listed) == 1:
-        axes = listed[0]
-    if len(given) == 1:
-        require(given[0] == factor * axes, f"{given[0]} {what} against {factor * axes} ({axes} axes)")
+def _check_numbers_per_axis(noun: str, per_axis: int, operands: Operands) -> None:
+    """Check the length of the second operand: pads (two per axis), or repeats of Tile; Pad may list axes as well."""
+    count, numbers = len(operands.known(0)), operands.known(1)
+    axes = operands.shape(3) if operands.node.op_type == "Pad" else None
+    if axes is not None and len(axes) == 1:
+        count = axes[0]
+    if len(numbers) == 1:
+        require(numbers[0] == per_axis * count, f"{numbers[0]} {noun} against {per_axis * count} ({count} axes)")
 
 
 def _check_one_hot(operands: Operands) -> None:
@@ -98,25 +99,25 @@ def _check_transpose(operands: Operands) -> None:
         require(is_order, f"attribute 'perm' is {list(order)} against an order of {rank} axes")
 
 
-def _check_along(operands: Operands, axis: int) -> None:
-    """Check constant indices, the second operand, of elements along an axis of the first one."""
+def _check_indices_along(operands: Operands, axis: int) -> None:
+    """Check that constant indices, the second operand, are within an axis of the data, the first one."""
     extent = operands.known(0)[axis]
     for index in operands.numbers("", 1) or ():
         is_within = -extent <= index < extent
         require(is_within, f"index {index} against {extent} elements of axis {axis} of {operands.label(0)}")
 
 
-def _check_no_more(operands: Operands, position: int, axis: int) -> None:
-    """Check that an operand has no more elements than the first one along all axes but one."""
+def _check_extents_within_data(operands: Operands, position: int, axis: int) -> None:
+    """Check that an operand is no larger than the data along any axis but the given one."""
     data, shape = operands.known(0), operands.expect_rank(position, len(operands.known(0)))
-    for at, (count, extent) in enumerate(zip(shape or (), data, strict=False)):
-        if at != axis and count > extent:
-            wanted = f"{shape_text(data)} of {operands.label(0)} (along axis {at} no more than it has)"
+    for other, (extent, limit) in enumerate(zip(shape or (), data, strict=False)):
+        if other != axis and extent > limit:
+            wanted = f"{shape_text(data)} of {operands.label(0)} (along axis {other} no more than it has)"
             raise UserError(operands.against(position, wanted))
 
 
 def _check_gather(operands: Operands) -> None:
-    _check_along(operands, operands.axis(0, least=1))
+    _check_indices_along(operands, operands.axis(0, least=1))
 
 
 def _check_gather_elements(operands: Operands) -> None:
@@ -124,45 +125,40 @@ def _check_gather_elements(operands: Operands) -> None:
     axis = operands.axis(0)
     operands.expect_rank(1, len(operands.known(0)))
     _check_gather(operands)
-    _check_no_more(operands, 1, axis)
+    _check_extents_within_data(operands, 1, axis)
 
 
 def _check_scatter_elements(operands: Operands) -> None:
     axis = operands.axis(0, least=1)
     for position in (1, 2):
-        _check_no_more(operands, position, axis)
+        _check_extents_within_data(operands, position, axis)
     if (indices := operands.shape(1)) is not None:
         operands.expect(2, indices, wanted=f"{shape_text(indices)} indices")
-    _check_along(operands, axis)
+    _check_indices_along(operands, axis)
 
 
-def _check_places(operands: Operands, axes: Shape) -> None:
-    """Check that the last dimension of the indices, the second operand, is of places within some axes of the data.
-
-    Args:
-        operands: of the node.
-        axes: extents of these axes.
-    """
-    within = operands.known(1)[-1]
-    is_place = 1 <= within <= len(axes)
-    require(is_place, f"indices of {within} dimensions against 1 to {len(axes)} of {operands.label(0)}")
+def _check_index_length(operands: Operands, axes: int) -> None:
+    """Check that each index tuple, a last dimension of the second operand, has one number to one per axis."""
+    length = operands.known(1)[-1]
+    is_length = 1 <= length <= axes
+    require(is_length, f"indices of {length} dimensions against 1 to {axes} of {operands.label(0)}")
 
 
-def _check_within(operands: Operands, extents: Shape) -> None:
-    """Check constant indices, each of which names one element of some dimensions."""
+def _check_index_values(operands: Operands, extents: Shape) -> None:
+    """Check that constant index tuples are within the extents of the axes that they index."""
     constant = operands.constants[1]
     if constant is None or not constant.size:
         return
-    for place in np.asarray(constant).reshape(-1, len(extents)).tolist():
-        is_within = all(-extent <= index < extent for index, extent in zip(place, extents, strict=True))
-        require(is_within, f"index {place} against {shape_text(extents)} elements of {operands.label(0)}")
+    for index in np.asarray(constant).reshape(-1, len(extents)).tolist():
+        is_within = all(-extent <= number < extent for number, extent in zip(index, extents, strict=True))
+        require(is_within, f"index {index} against {shape_text(extents)} elements of {operands.label(0)}")
 
 
 def _check_scatter_nd(operands: Operands) -> None:
     data, indices = operands.known_at_least(0, 1), operands.known_at_least(1, 1)
-    _check_places(operands, data)
+    _check_index_length(operands, len(data))
     operands.expect(2, (*indices[:-1], *data[indices[-1] :]))
-    _check_within(operands, data[: indices[-1]])
+    _check_index_values(operands, data[: indices[-1]])
 
 
 def _check_gather_nd(operands: Operands) -> None:
@@ -171,8 +167,8 @@ def _check_gather_nd(operands: Operands) -> None:
     is_common = 0 <= batch < min(len(data), len(indices)) and data[:batch] == indices[:batch]
     wanted = f"those of {shape_text(indices)} of {operands.label(1)}"
     require(is_common, f"{batch} batch dimensions of {shape_text(data)} against {wanted}")
-    _check_places(operands, data[batch:])
-    _check_within(operands, data[batch : batch + indices[-1]])
+    _check_index_length(operands, len(data) - batch)
+    _check_index_values(operands, data[batch : batch + indices[-1]])
 
 
 def _check_tensor_scatter(operands: Operands) -> None:
@@ -180,9 +176,9 @@ def _check_tensor_scatter(operands: Operands) -> None:
     operands.expect_rank(1, len(data))
     axis = operands.axis(-2)
     require(axis != 0, "axis 0 against one behind that of the batch")
-    others = [(*shape[:axis], *shape[axis + 1 :]) for shape in (data, updates)]
+    is_slice = updates[axis] <= data[axis] and _without(updates, axis) == _without(data, axis)
     wanted = f"{shape_text(data)} of {operands.label(0)} (along axis {axis} no more, else the same)"
-    require(updates[axis] <= data[axis] and others[0] == others[1], operands.against(1, wanted))
+    require(is_slice, operands.against(1, wanted))
     operands.expect_vector(2, data[0], "places")
 
 
@@ -210,10 +206,10 @@ def _check_windows_of_image(operands: Operands) -> None:
     rank = len(image)
     strides, dilations = (operands.integers(name) or (1,) * rank for name in ("strides", "dilations"))
     pads = operands.integers("pads") or (0,) * (2 * rank)
-    is_each = len(kernel) == len(strides) == len(dilations) == rank and len(pads) == 2 * rank
-    require(is_each, f"blocks, strides, dilations and pads against those of {rank} dimensions")
-    is_sized = min((*kernel, *strides, *dilations), default=1) >= 1 and min(pads, default=0) >= 0
-    require(is_sized, "blocks, strides and dilations of at least 1 and pads of at least 0 against others")
+    is_complete = len(kernel) == len(strides) == len(dilations) == rank and len(pads) == 2 * rank
+    require(is_complete, f"blocks, strides, dilations and pads against those of {rank} dimensions")
+    is_in_range = min((*kernel, *strides, *dilations), default=1) >= 1 and min(pads, default=0) >= 0
+    require(is_in_range, "blocks, strides and dilations of at least 1 and pads of at least 0 against others")
     counts = list(window_counts(operands.node, image, kernel) or ())
     is_whole = min(counts, default=1) >= 1 and data[2] == prod(counts) and not data[1] % prod(kernel)
     require(is_whole, operands.against(0, f"{counts} blocks of {shape_text(kernel)} per channel"))
@@ -229,10 +225,10 @@ def _check_selection(operands: Operands) -> None:
 
 _KINDS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 REDUCTIONS = tuple(f"Reduce{kind}" for kind in _KINDS.split())
-# Position of the list of axes where it is an operand, in some version; beyond the operands where it never is.
-_NEVER = 9
+# Position of the list of axes for operators that take it as an operand in some version; else beyond all operands.
+_NO_OPERAND = 9
 _AXES: Mapping[str, int] = {
-    **dict.fromkeys(("CenterCropPad", "MeanVarianceNormalization", "Resize"), _NEVER),
+    **dict.fromkeys(("CenterCropPad", "MeanVarianceNormalization", "Resize"), _NO_OPERAND),
     **dict.fromkeys(("Pad", "Slice"), 3),
     **dict.fromkeys(("Squeeze", "Unsqueeze", *REDUCTIONS), 1),
 }
@@ -243,9 +239,9 @@ AXIS_CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _check_blocks),
     "LpNormalization": methodcaller("axis", -1),
     "OneHot": _check_one_hot,
-    "Pad": partial(_check_lengths, "pads", 2),
+    "Pad": partial(_check_numbers_per_axis, "pads", 2),
     "Split": _check_split,
-    "Tile": partial(_check_lengths, "repeats", 1),
+    "Tile": partial(_check_numbers_per_axis, "repeats", 1),
     "Transpose": _check_transpose,
     **dict.fromkeys(
         ("Hardmax", "LogSoftmax", "Softmax"),

@@ -17,11 +17,11 @@ class _Product(Struct, frozen=True):
         b: element of B at k and a column.
         c: element of C at a row and a column.
         batch: loops of the leading dimensions of A and B.
-        rows: those of the leading dimensions of A alone, then i.
-        columns: those of the leading dimensions of B alone, then j.
-        in_order: all of them as C has them: row by row.
+        rows: loops of the leading dimensions of A alone, then i.
+        columns: loops of the leading dimensions of B alone, then j.
+        in_order: all these loops in the order of C's dimensions: row by row.
         k: the loop that is summed over.
-        times: the product of two elements.
+        times: expression of the product of two elements.
     """
 
     a: Access
@@ -36,7 +36,7 @@ class _Product(Struct, frozen=True):
 
     @staticmethod
     def of(op: CanonicalNode[MatMul]) -> "_Product":
-        """Read an operator."""
+        """Return operands and loops of an operator."""
         a, b, c = op.input(0), op.input(1), op.output()
         transpose_a, transpose_b = op.operator.transpose_a, op.operator.transpose_b
         leading = {name: extent for name, extent in zip(_leading(c), c.shape, strict=False) if name != "0"}
@@ -57,17 +57,17 @@ class _Product(Struct, frozen=True):
     def add(
         self, build: MapFragment, step: str, spatial: Loops, loops: Loops, write: Access, **copies: Access
     ) -> None:  # fmt: skip
-        """Add a family of tasks that multiply; unless k is spatial, they sum up. Operands may be copies."""
+        """Add a family of tasks that multiply and, unless k is spatial, sum over k; ``copies`` replace operands."""
         total, reads = None if "k" in spatial else Reduction.SUM, {"a": self.a, "b": self.b, **copies}
         build.map(step, spatial=spatial, loops=loops, reads=reads, write=write, code=self.times, accumulate=total)
 
     def gather(self, build: MapFragment, parts: Tensor, loops: Loops) -> None:
-        """Add the task that takes the elements of a family in turn."""
+        """Add the task that writes C from the results of a family of tasks, in the order of its loops."""
         build.map("gather", loops=loops, reads={"part": (parts, self.c[1])}, write=self.c, code="part")
 
 
 def _leading(tensor: Tensor) -> tuple[str, ...]:
-    """Return the index of each dimension before the last two: a loop, numbered from the last, or 0 if it is one."""
+    """Return the index of each dimension before the last two: a loop, numbered from the last, or 0 for an extent 1."""
     extents = tensor.shape[:-2]
     return tuple(f"b{len(extents) - axis}" if extent > 1 else "0" for axis, extent in enumerate(extents))
 
@@ -117,9 +117,9 @@ def inner_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
 
 @expansion(MatMul, "columns", source="onnx")
 def columns(op: CanonicalNode[MatMul], build: MapFragment) -> None:
-    """One task per column of B, as `mv`, but on the operands as they are: A is read row by row, C written in place.
+    """One task per column of B, as `mv`, but without copies: tasks read A itself, row by row, and write into C.
 
-    Each task keeps its column while the rows of A pass by, the same for all tasks that run in step: B is stationary.
+    Each task keeps its column while the rows of A pass by, the same row at a time for all tasks: B is stationary.
     """
     p = _Product.of(op)
     p.add(build, "columns", {**p.batch, **p.columns}, {**p.rows, **p.k}, p.c)
@@ -127,9 +127,9 @@ def columns(op: CanonicalNode[MatMul], build: MapFragment) -> None:
 
 @expansion(MatMul, "rows", source="onnx")
 def rows(op: CanonicalNode[MatMul], build: MapFragment) -> None:
-    """One task per row of A, as `lmv`, but on the operands as they are: B is read by columns, C written in place.
+    """One task per row of A, as `lmv`, but without copies: tasks read B itself, column by column, and write into C.
 
-    Each task keeps its row while the columns of B pass by, the same for all tasks that run in step: A is stationary.
+    Each task keeps its row while the columns of B pass by, the same column at a time for all tasks: A is stationary.
     """
     p = _Product.of(op)
     p.add(build, "rows", {**p.batch, **p.rows}, {**p.columns, **p.k}, p.c)
@@ -137,6 +137,6 @@ def rows(op: CanonicalNode[MatMul], build: MapFragment) -> None:
 
 @parametric_expansion(MatMul, "split-k", source="brent74", parameter="parts", values=PARTS)
 def split_inner_product(op: CanonicalNode[MatMul], build: MapFragment, parts: int) -> None:
-    """Each element of C from so many inner products of parts of k at most, which a tree of tasks adds up."""
+    """Divide each inner product into at most ``parts`` ones over parts of k, which a tree of tasks adds up."""
     p = _Product.of(op)
     split_reduction(build, Reduced(p.in_order, p.k, {"a": p.a, "b": p.b}, p.c, p.times, Reduction.SUM), parts)

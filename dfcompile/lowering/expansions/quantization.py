@@ -1,6 +1,6 @@
-"""Quantisation: real numbers to steps and back, of a tensor, an axis or blocks of an axis; Cast and CastLike.
+"""Quantisation: real numbers to steps (integers times a scale) and back, with a scale per tensor, axis or block; Cast.
 
-Operators on steps of 8 bits, as onnxruntime's quantiser writes them, but for products.
+Also onnxruntime's QLinear operators, which read and write steps of 8 bits, except for products of matrices.
 """
 
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from dfcompile.lowering.operators import Concat, Pad
 from dfcompile.lowering.steps import ACCUMULATED, Terms, is_zero, quantised, quotient, real_number, shifted
 from dfcompile.lowering.windows import windows_of
 
-_PRECISIONS = {0: "", 1: "", 10: "dace.float16", 16: "dace.bfloat16"}  # of a division, by ONNX's number of the type
+_PRECISIONS = {0: "", 1: "", 10: "dace.float16", 16: "dace.bfloat16"}  # of X / scale, by ONNX's number of the type
 _DOMAINS = ("", "com.microsoft.")
-_UNPACKED = {"i": "int8", "u": "uint8", "f": "float8_e4m3fn"}  # of a byte, and holds what is narrower, by its kind
-_DYNAMIC_STEPS = 255  # between the least and the largest number
+_UNPACKED = {"i": "int8", "u": "uint8", "f": "float8_e4m3fn"}  # by kind: type of a byte that holds narrower numbers
+_DYNAMIC_STEPS = 255  # from the least to the largest number
 
 
 def quantize_linear(op: Operator, build: CanonicalFragment) -> None:
@@ -37,7 +37,7 @@ def quantize_linear(op: Operator, build: CanonicalFragment) -> None:
 
 
 def dequantize_linear(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = (X - zero_point) * scale``: one element-wise task; one that unpacks constants of less than a byte."""
+    """``Y = (X - zero_point) * scale``: one element-wise task, after one that unpacks constants of less than a byte."""
     x = op.input(0)
     operands = [unpacked(build, x), op.input(1), *_shifts(op)]
     _add(op, build, real_number("a", "c" if len(operands) > 2 else "", "b", x.dtype), operands)
@@ -59,15 +59,15 @@ def dynamic_quantize_linear(op: Operator, build: CanonicalFragment) -> None:
 
 
 def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Tensor, zero_point: Tensor) -> None:
-    """Quantise x to the steps y of uint8 between its least and its largest number, or zero."""
-    most, least = (build.array(name, (1,), x.dtype) for name in ("largest", "least"))
+    """Quantise x to steps y of type uint8, whose range is that of x, extended to zero; write scale and zero point."""
+    largest, least = (build.array(name, (1,), x.dtype) for name in ("largest", "least"))
     axes = range(x.rank)
-    build.reduce(Reduction.MAX, [x], most, axes, step="max")
+    build.reduce(Reduction.MAX, [x], largest, axes, step="max")
     build.reduce(Reduction.MIN, [x], least, axes, step="min")
     extent = "max(a, 0.0) - min(b, 0.0)"
     # As onnxruntime: all zeros have a scale of one.
     source = f"1.0 if {extent} == 0 else dace.float32({extent}) / {_DYNAMIC_STEPS}"
-    build.elementwise(source, [most, least], scale, step="scale")
+    build.elementwise(source, [largest, least], scale, step="scale")
     source = f"rint(min(max(dace.float32(-min(a, 0.0) / b), 0.0), {_DYNAMIC_STEPS}.0))"
     build.elementwise(source, [least, scale], zero_point, step="zero_point")
     source = quantised(quotient("a", "b"), "c", "uint8")
@@ -75,7 +75,7 @@ def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Ten
 
 
 def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
-    """Return numbers as arrays hold them, one per byte; constants of less than a byte are read as they are stored.
+    """Return numbers one per byte: a constant of narrower ones is stored packed, and a task unpacks it.
 
     ``X[n, p] = packed[n] >> bits * p``, the first one in the lowest bits: one upsampler.
     """
@@ -92,7 +92,7 @@ def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
     if kind == "i":
         source = f"(({source}) ^ {2 ** (bits - 1)}) - {2 ** (bits - 1)}"
     elif kind == "f":
-        # the number of float4_e2m1fn that has a code: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and from 8 on the negative
+        # Codes 0 to 7 of float4_e2m1fn are the numbers 0, 0.5, 1, 1.5, 2, 3, 4, 6; 8 to 15 are their negatives.
         size = f"(({source}) & 7)"
         above = f"({size} - 2.0 if {size} < 6 else 2.0 * {size} - 8.0)"
         real = f"(0.5 * {size} if {size} < 4 else {above})"
@@ -100,13 +100,13 @@ def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
     operands = [packed, build.parameter("shifts", shifts)]
     numbers = build.computed("unpacked", source, operands, padded.shape, _UNPACKED[kind], step="unpack")
     if padded.size > flat.size:
-        every, crop = build.view(numbers, "every", (padded.size,)), Pad((0, flat.size - padded.size))
-        numbers = build.made("cropped", crop, [every], flat.shape, numbers.dtype, step="crop")
+        row, crop = build.view(numbers, "every", (padded.size,)), Pad((0, flat.size - padded.size))
+        numbers = build.made("cropped", crop, [row], flat.shape, numbers.dtype, step="crop")
     return build.view(numbers, "integers", x.shape)
 
 
 def _shifts(op: Operator) -> list[Tensor]:
-    """Return the zero point, unless there is none or it is zero everywhere."""
+    """Return the zero point as a list, empty if it is omitted or zero everywhere."""
     scale, zero_point = op.input(1), op.optional_input(2)
     if zero_point is None:
         return []
@@ -116,10 +116,10 @@ def _shifts(op: Operator) -> list[Tensor]:
 
 
 def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Tensor]) -> None:
-    """Add the task: of data, a scale and perhaps a zero point, both of a tensor, an axis or blocks of an axis."""
+    """Add the element-wise task of data, scale and perhaps zero point: per tensor, axis or block; pads a last block."""
     x, scale, y = operands[0], operands[1], op.output()
-    for name, given in zip(("scale", "zero point"), operands[1:], strict=False):
-        op.refuse_if(given.rank > max(1, x.rank), f"a {name} {given} against at most the dimensions of {x}")
+    for name, tensor in zip(("scale", "zero point"), operands[1:], strict=False):
+        op.refuse_if(tensor.rank > max(1, x.rank), f"a {name} {tensor} against at most the dimensions of {x}")
     if scale.elements == 1:
         build.elementwise(source, operands, y)
         return
@@ -133,33 +133,33 @@ def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Ten
     if _along(x.shape, axis, -(-x.shape[axis] // block)) != scale.shape:
         raise op.unsupported(f"a scale {scale} against one element for each block of {block} along axis {axis}")
     missing, whole = count * block - x.shape[axis], _along(x.shape, axis, count * block)
-    behind, data = [missing if at == axis else 0 for at in range(x.rank)], x
+    pads, data = [missing if number == axis else 0 for number in range(x.rank)], x
     if missing:
-        data = build.made("padded", Pad((*[0] * x.rank, *behind)), [x], whole, x.dtype, step="pad")
-    named = ((f"blocks{at}", each) for at, each in enumerate(operands[1:]))
-    parts = [build.view(each, name, _along(each.shape, axis, count, 1)) for name, each in named]
+        data = build.made("padded", Pad((*[0] * x.rank, *pads)), [x], whole, x.dtype, step="pad")
+    named = ((f"blocks{number}", tensor) for number, tensor in enumerate(operands[1:]))
+    per_block = [build.view(tensor, name, _along(tensor.shape, axis, count, 1)) for name, tensor in named]
     shape, step = _along(whole, axis, count, block), "blocks" if missing else ""
-    result = build.computed("blocks", source, [build.view(data, "data", shape), *parts], shape, y.dtype, step=step)
+    result = build.computed("blocks", source, [build.view(data, "data", shape), *per_block], shape, y.dtype, step=step)
     if missing:
-        crop = Pad((*[0] * x.rank, *(-pad for pad in behind)))
+        crop = Pad((*[0] * x.rank, *(-pad for pad in pads)))
         build.add(crop, [build.view(result, "whole", whole)], y, step="crop")
     else:
         build.view_as(result, y)
 
 
 def _along(shape: tuple[int, ...], axis: int, *extents: int) -> tuple[int, ...]:
-    """Return a shape with other extents in the place of an axis."""
+    """Return a shape in which extents replace an axis."""
     return (*shape[:axis], *extents, *shape[axis + 1 :])
 
 
-_BYTES = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
+_EIGHT_BIT_REALS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
-# Numbers of single precision as their bits, which as integers are in the order of the positive ones.
+# Single-precision numbers by their bits: as integers, those of positive numbers ascend with the numbers.
 _MANTISSA = 0x7FFFFF
 _LEAST, _LARGEST = 0x400000, 0x7F000000  # the least and the largest power of two: 2 ** -127, a subnormal, and 2 ** 127
 _INFINITY, _MAGNITUDE = 0x7F800000, 0x7FFFFFFF
-_NO_NUMBER = 255  # the code of it
-# Whether the exponent is one larger than the bits say; between the least power and the next one, it is 0 in the bits.
+_NAN_CODE = 255
+# By mode, whether the exponent field is rounded up; of subnormals it is 0, the code of 2 ** -127 (bits: _LEAST).
 _ROUNDED_UP: Mapping[str, str] = MappingProxyType(
     {
         "up": f"(({{bits}}) & {_MANTISSA}) > ({_LEAST} if ({{bits}}) <= {_MANTISSA} else 0)",
@@ -183,20 +183,20 @@ def cast(op: Operator, build: CanonicalFragment) -> None:
 
 
 def _converted(source: str, target: str, *, saturate: bool) -> str:
-    """Return ``a``, of one type, in another one.
+    """Return the expression that converts ``a`` to another type.
 
     Args:
-        source: numpy name.
+        source: type of ``a``, by its numpy name.
         target: numpy name.
-        saturate: whether what is beyond the largest number of 8 bits becomes that, rather than infinite or no number.
+        saturate: whether numbers beyond the range of an 8-bit real type become its largest, not infinity or NaN.
     """
     if target == "bool":
         return "a != 0"
     if target in PACKED_BITS and element_kind(target) in "iu":
-        kept = f"dace.int32(a) & {2 ** PACKED_BITS[target] - 1}"  # the lowest bits
+        lowest_bits = f"dace.int32(a) & {2 ** PACKED_BITS[target] - 1}"
         sign = 2 ** (PACKED_BITS[target] - 1)
-        return kept if element_kind(target) == "u" else f"(({kept}) ^ {sign}) - {sign}"
-    if target in _BYTES and saturate:
+        return lowest_bits if element_kind(target) == "u" else f"(({lowest_bits}) ^ {sign}) - {sign}"
+    if target in _EIGHT_BIT_REALS and saturate:
         largest = largest_real(target)
         return f"min({largest}, max(-{largest}, dace.float32(a)))"  # in this order a NaN stays one
     if NARROW_REALS & {source, target}:
@@ -205,35 +205,35 @@ def _converted(source: str, target: str, *, saturate: bool) -> str:
 
 
 def _to_powers_of_two(op: Operator, build: CanonicalFragment, x: Tensor, *, saturate: bool) -> None:
-    """``Y = 2 ** k`` for the next k up, down, or nearest (up if half-way); what single precision does not hold is cast.
+    """``Y = 2 ** k``, where k is rounded up, down or to nearest (up if half-way); its code is the exponent field.
 
-    Zero, what is negative and what is beyond the limits saturates, or becomes no number [onnx Cast]. One element-wise
-    task on the bits, after one to single precision for operands of other types.
+    Zero, negative numbers and those out of range saturate, or become NaN [onnx Cast]. One element-wise task on the
+    bits, after one that converts operands of other types to single precision.
     """
     mode, y = op.choice("round_mode", "up", _ROUNDED_UP, ", ".join(map(repr, _ROUNDED_UP))), op.output()
     if x.dtype != "float32":
         x = build.computed("single", "dace.float32(a)", [x], x.shape, "float32")
     if saturate:
-        kept = f"min(max(a, {_LEAST}), {_LARGEST})"
-        beyond = f"(a & {_MAGNITUDE}) > {_INFINITY}"
+        in_range = f"min(max(a, {_LEAST}), {_LARGEST})"
+        is_nan = f"(a & {_MAGNITUDE}) > {_INFINITY}"
     else:
-        kept, beyond = "a", f"a < {_LEAST} or a > {_LARGEST}"
-    rounded = _ROUNDED_UP[mode].format(bits=kept)
+        in_range, is_nan = "a", f"a < {_LEAST} or a > {_LARGEST}"
+    is_rounded_up = _ROUNDED_UP[mode].format(bits=in_range)
     bits = build.view(x, "bits", x.shape, "int32")
-    source = f"{_NO_NUMBER} if {beyond} else (({kept}) >> 23) + (1 if {rounded} else 0)"
+    source = f"{_NAN_CODE} if {is_nan} else (({in_range}) >> 23) + (1 if {is_rounded_up} else 0)"
     build.view_as(build.computed("codes", source, [bits], y.shape, "uint8", step="exponent"), y)
 
 
 CASTS = tuple(onnx_expansion(op_type, "map", default=True)(cast) for op_type in ("Cast", "CastLike"))
 
 
-_COERCED_BEFORE = 13  # version of Softmax; before, it looked at all axes from the given one on
+_COERCED_BEFORE = 13  # version of Softmax; before, it normalised over all axes from the given one on
 
 
 def two_operands(op: Operator, build: CanonicalFragment) -> None:
     """``C = quantise(dequantise(A) + dequantise(B))``, or their product: one element-wise task."""
     terms, y = Terms(), op.output()
-    left, right = (terms.real(op.input(at), op.input(at + 1), op.optional_input(at + 2)) for at in (0, 3))
+    left, right = (terms.real(op.input(first), op.input(first + 1), op.optional_input(first + 2)) for first in (0, 3))
     sign = "+" if op.op_type.endswith("Add") else "*"
     source = terms.steps(f"{left} {sign} {right}", op.input(6), op.optional_input(7), y.dtype)
     build.elementwise(source, terms.operands, y)
@@ -251,7 +251,7 @@ def one_operand(op: Operator, build: CanonicalFragment) -> None:
 
 
 _REWRITES = {"Add": two_operands, "Mul": two_operands, "LeakyRelu": one_operand, "Sigmoid": one_operand}
-ON_STEPS = tuple(
+QLINEAR_EXPANSIONS = tuple(
     onnx_expansion(f"com.microsoft.QLinear{name}", "map", default=True)(rewrite) for name, rewrite in _REWRITES.items()
 )
 
@@ -261,7 +261,7 @@ def qlinear_where(op: Operator, build: CanonicalFragment) -> None:
     """``Z = quantise(dequantise(X) if condition else dequantise(Y))``: one element-wise task."""
     terms, z = Terms(), op.output()
     condition = terms.name(op.input(0))
-    x, y = (terms.real(op.input(at), op.input(at + 1), op.input(at + 2)) for at in (1, 4))
+    x, y = (terms.real(op.input(first), op.input(first + 1), op.input(first + 2)) for first in (1, 4))
     source = terms.steps(f"{x} if {condition} else {y}", op.input(7), op.input(8), z.dtype)
     build.elementwise(source, terms.operands, z)
 
@@ -271,8 +271,8 @@ def qlinear_softmax(op: Operator, build: CanonicalFragment) -> None:
     """``Y = quantise(e / sum(e))``, ``e = exp((X - max(X)) * scale)``: two downsamplers, two element-wise tasks."""
     x, y, axis = op.input(0), op.output(), op.axis(default=-1)
     axes = range(axis, x.rank) if op.integer("opset", _COERCED_BEFORE) < _COERCED_BEFORE else (axis,)
-    top = build.reduced("largest", Reduction.MAX, [x], axes, step="max")
-    source, operands = "exp(dace.float32(dace.int32(a) - dace.int32(b)) * c)", [x, top, op.input(1)]
+    largest = build.reduced("largest", Reduction.MAX, [x], axes, step="max")
+    source, operands = "exp(dace.float32(dace.int32(a) - dace.int32(b)) * c)", [x, largest, op.input(1)]
     exponentials = build.computed("exponentials", source, operands, x.shape, "float32", step="exp")
     total = build.reduced("total", Reduction.SUM, [exponentials], axes, dtype="float32", step="sum")
     terms = Terms()
@@ -313,11 +313,11 @@ def _add_average(op: Operator, build: CanonicalFragment, terms: Terms, total: st
 
 @onnx_expansion("com.microsoft.QLinearConcat", "copy", default=True)
 def qlinear_concat(op: Operator, build: CanonicalFragment) -> None:
-    """Each operand at the scale of the result, one element-wise task unless it is there; then as Concat."""
+    """Rescale each operand to the scale of the result, one element-wise task unless it has that scale; then Concat."""
     scale, zero_point, y = op.input(0), op.input(1), op.output()
     parts = []
-    for at in range(2, len(op.inputs), 3):
-        x, its_scale, its_zero_point = op.input(at), op.input(at + 1), op.input(at + 2)
+    for first in range(2, len(op.inputs), 3):
+        x, its_scale, its_zero_point = op.input(first), op.input(first + 1), op.input(first + 2)
         if x.dtype == y.dtype and _is_same(scale, its_scale) and _is_same(zero_point, its_zero_point):
             parts.append(x)
             continue
@@ -339,7 +339,7 @@ def _is_same(left: Tensor, right: Tensor) -> bool:
 
 
 def check_channels_first(op: Operator) -> None:
-    """Check that channels are the dimension behind the batch.
+    """Check that channels are the second dimension, after the batch.
 
     Raises:
         UnsupportedOpError: they are the last one.

@@ -14,7 +14,7 @@ from dfcompile.lowering.expansion import expansion, onnx_expansion
 from dfcompile.lowering.expressions import is_real, literal, sum_dtype
 from dfcompile.lowering.node import POSITIVE
 from dfcompile.lowering.operators import Copy, Lookup, MatMul, Sample
-from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights, taps_beside
+from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights, taps_around
 from dfcompile.lowering.windows import Windows, windows_of
 
 _MODES = {
@@ -125,7 +125,7 @@ def _grid_taps(
     # What is far outside must stay so as an integer.
     near = f"max(-8.0, min({side.extent + 8.0}, floor(a) + b))"
     code = of_place(side, near), weight
-    return taps_beside(build, coordinate, (axis, side.extent), code, (0, 1, 2 + axis), offsets)
+    return taps_around(build, coordinate, (axis, side.extent), code, (0, 1, 2 + axis), offsets)
 
 
 @onnx_expansion("AffineGrid", "matmul", default=True)
@@ -242,7 +242,7 @@ def _region_taps(op: Operator, build: CanonicalFragment, axis: int, ratio: int, 
     if op.text("mode", "avg") == "avg":
         share = f"({share}) / {ratio}"
     # Dimensions: region, bins down, bins across, points down, points across, elements down, elements across.
-    return taps_beside(build, at, (axis, extent), (place, share), (0, 1 + axis, 3 + axis, 5 + axis))
+    return taps_around(build, at, (axis, extent), (place, share), (0, 1 + axis, 3 + axis, 5 + axis))
 
 
 def _column(build: CanonicalFragment, rois: Tensor, column: int) -> Tensor:
@@ -369,4 +369,4 @@ def _offset_taps(build: CanonicalFragment, offsets: Tensor, windows: Windows, ex
     coordinate = build.view(at, f"coordinate{axis}", (groups, taps_count * count))
     place = "floor(a) + b"
     code = f"{place} if {place} >= 0 and {place} < {extent} else -1", "1 - abs(a - floor(a) - b)"
-    return taps_beside(build, coordinate, (axis, extent), code, (0, 1, 2 + axis))
+    return taps_around(build, coordinate, (axis, extent), code, (0, 1, 2 + axis))

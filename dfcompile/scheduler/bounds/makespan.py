@@ -8,7 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.analysis import apart, longest_paths
 from dfcompile.scheduler.bounds.crossing import alike, counting_bound, crossing_bound, some_values
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, stream_delays
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
 from dfcompile.scheduler.simulation import NO_NODE, Replay, simulate
 from dfcompile.scheduler.simulation.simulator import NODE_ACCESSES
@@ -156,7 +156,7 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool)
         pes: number of processing elements P.
         backwards: whether nodes wait for their consumers, and not for their producers.
     """
-    until_first, after_last = (column.tolist() for column in handing_on(dag))
+    until_first, after_last = (column.tolist() for column in stream_delays(dag))
     if backwards:
         until_first, after_last = after_last, until_first
         neighbours, row = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
@@ -214,7 +214,7 @@ def _earliest_together(
     edges = np.argsort(place[node], kind="stable")
     waiting, awaited = place[node][edges], other[edges]
     rows = np.searchsorted(waiting, parts)
-    until_first, after_last = handing_on(dag)[::-1] if backwards else handing_on(dag)
+    until_first, after_last = stream_delays(dag)[::-1] if backwards else stream_delays(dag)
     start, first, end = (np.zeros(count, dtype=np.int64) for _ in range(3))
     streamed_end = np.full(count, NO_STREAM, dtype=np.int64)
     for (begin, stop), (row, last) in zip(pairwise(parts), pairwise(rows.tolist()), strict=True):

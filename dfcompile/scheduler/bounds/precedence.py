@@ -1,4 +1,4 @@
-"""What nodes wait for, in both directions of time."""
+"""Precedence: from when nodes can start and end, given those they wait for, forwards and backwards in time."""
 
 from itertools import pairwise
 from typing import TypeAlias
@@ -9,18 +9,18 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 
-NO_STREAM = -1
+NO_STREAM = -1  # in place of cycles from start to start: the edge passes through memory
 
 Times: TypeAlias = tuple[list[int], list[int]]  # starts and ends, shape [nodes] each
 
 
 class Direction(Struct, frozen=True):
-    """A direction of time.
+    """The nodes of a graph in one direction of time; backwards, nodes wait for those that read from them.
 
     Attributes:
         order: the nodes, each after those it waits for.
-        awaited: of each node the nodes it waits for, with cycles from start to start, and from end to end. For memory
-            the former is ``NO_STREAM``: the node starts when the other one has ended.
+        awaited: of each node, triples of a node that it waits for and the least cycles from start to start and from end
+            to end. Through memory the former is ``NO_STREAM``: the node starts when the other one has ended.
     """
 
     order: list[int]
@@ -30,13 +30,13 @@ class Direction(Struct, frozen=True):
 def released(
     awaited: list[tuple[int, int, int]], start: list[int], end: list[int], known: tuple[int, int] = (0, 0)
 ) -> tuple[int, int]:
-    """Return before when a node can neither start nor end.
+    """Return the earliest start and end of a node that the nodes it waits for allow; its own work is not counted.
 
     Args:
-        awaited: the nodes that it waits for, as `Direction` has them.
+        awaited: the nodes that it waits for, as in `Direction`.
         start: of each node, shape [nodes].
         end: of each node, shape [nodes].
-        known: before when it does not start, and does not end.
+        known: lower bounds of its start and end that are known from elsewhere.
     """
     begin, least = known
     for other, to_start, to_end in awaited:
@@ -52,13 +52,13 @@ def released(
 
 
 def earliest(direction: Direction, task: list[bool], work: list[int], known: Times | None = None) -> Times:
-    """Return earliest starts and ends of all nodes in one direction of time, if there are elements enough.
+    """Return earliest starts and ends of all nodes in one direction of time, with any number of processing elements.
 
     Args:
         direction: what nodes wait for.
-        task: which nodes need an element, shape [nodes].
-        work: of each node, shape [nodes].
-        known: before when nodes do not start, and do not end; nothing without.
+        task: which nodes need a processing element, shape [nodes].
+        work: cycles of each node, shape [nodes].
+        known: lower bounds of starts and ends that are known from elsewhere; 0 by default.
     """
     start, end = ([0] * len(task), [0] * len(task)) if known is None else (known[0][:], known[1][:])
     for node in direction.order:
@@ -73,9 +73,9 @@ def directions(
 ) -> tuple[Direction, Direction]:
     """Return what nodes wait for, forwards and backwards in time.
 
-    A task begins when the first element of a producer can be there. A producer's last element leaves it at its end;
-    after that the task has yet to write what this element allows, ``ceil(O / I)`` of its own, and takes a cycle at
-    least. Past memory it begins when the producer has ended.
+    A task starts when the first element of each producer can arrive. A producer writes its last element at its end;
+    then the task still writes the ``ceil(O / I)`` elements that depend on it, in one cycle at least. An input through
+    memory can be read when its producer has ended.
 
     Args:
         dag: the graph.
@@ -83,8 +83,8 @@ def directions(
         forward: cycles that an element takes from one task to the next, of all edges or of each, shape [edges].
     """
     order = topological_order(dag).tolist()
-    awaited, written = handing_on(dag)
-    first, last = awaited[dag.edge_source] + forward, written[dag.edge_target] + forward
+    until_first, after_last = stream_delays(dag)
+    first, last = until_first[dag.edge_source] + forward, after_last[dag.edge_target] + forward
     is_stream = dag.between_tasks if streamed is None else streamed
     ahead = _rows(dag.in_start, dag.in_edges, dag.edge_source, np.where(is_stream, first, NO_STREAM), last)
     back = _rows(dag.out_start, dag.out_edges, dag.edge_target, np.where(is_stream, last, NO_STREAM), first)
@@ -92,15 +92,15 @@ def directions(
 
 
 def _rows(start: Int64, edges: Int32, other: Int32, to_start: Int64, to_end: Int64) -> list[list[tuple[int, int, int]]]:
-    """Return three figures of each edge, by the nodes whose edges they are."""
-    figures = list(zip(*(column[edges].tolist() for column in (other, to_start, to_end)), strict=True))
-    return [figures[begin:end] for begin, end in pairwise(start.tolist())]
+    """Return the triples of `Direction`; ``edges`` lists the edges of all nodes, those of a node begin at its start."""
+    triples = list(zip(*(column[edges].tolist() for column in (other, to_start, to_end)), strict=True))
+    return [triples[begin:end] for begin, end in pairwise(start.tolist())]
 
 
-def handing_on(dag: CanonicalDag) -> tuple[Int64, Int64]:
-    """Return the cycles of each task until its first element, and after the last one that it takes, shape [nodes] each.
+def stream_delays(dag: CanonicalDag) -> tuple[Int64, Int64]:
+    """Return the cycles of each task until it writes its first element, and from its last read on, shape [nodes] each.
 
-    Before its first element it takes ``ceil(I / O)`` of its own; after the last one it takes it writes ``ceil(O / I)``.
+    Before its first write it reads ``ceil(I / O)`` elements; after its last read it writes ``ceil(O / I)``.
     """
-    awaited = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
-    return awaited, np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)
+    until_first = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
+    return until_first, np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import CanonicalDag, Int32, Int64
-from dfcompile.scheduler.bounds.precedence import Direction, directions, handing_on, released
+from dfcompile.scheduler.bounds.precedence import Direction, directions, released, stream_delays
 
 _VISITS = 300_000  # of nodes, about a second
 _PASSES = 20  # over a graph with one makespan: more refute little
@@ -254,7 +254,7 @@ def merged(dag: CanonicalDag, *columns: Sequence[int]) -> tuple[list[int], list[
 
 def _kinds(dag: CanonicalDag, columns: Sequence[Sequence[int]]) -> Int64:
     """Return the number of the kind of each node, shape [nodes]; each is its own where that takes too many rounds."""
-    figures = np.array([dag.is_computational, dag.work, *handing_on(dag), *columns], dtype=np.int64)
+    figures = np.array([dag.is_computational, dag.work, *stream_delays(dag), *columns], dtype=np.int64)
     kind = np.unique(figures, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
     kinds = kind.max(initial=-1) + 1
     for _ in range(_MOST_ROUNDS):

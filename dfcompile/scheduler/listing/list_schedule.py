@@ -24,7 +24,7 @@ from dfcompile.canonical_dag import topological_order
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.options import Timing
-from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest, handing_on, released
+from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest, released, stream_delays
 from dfcompile.scheduler.fifo import whole_streams
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
@@ -263,7 +263,7 @@ def planned_schedule(
     block = np.empty(dag.nodes_count, dtype=np.int32)
     block[sequence] = np.arange(dag.nodes_count)
     emits = dag.is_computational & (dag.volume_out > 0)
-    first_out = np.where(emits, start + handing_on(dag)[0] + options.hardware.pipeline(dag), end)
+    first_out = np.where(emits, start + stream_delays(dag)[0] + options.hardware.pipeline(dag), end)
     columns = (block, pe, start, first_out, end, streamed, whole_streams(dag, streamed))
     for column in columns:
         column.setflags(write=False)

@@ -1,4 +1,4 @@
-"""How far a unit has got: the state between two stretches, where one may end, and how often it will be repeated."""
+"""Progress of a simulated unit: its state between two stretches, where a stretch may end, how often it repeats."""
 
 import numpy as np
 from msgspec import Struct
@@ -12,33 +12,33 @@ _MOST_SWEEPS = 100
 
 
 class Repetition(Struct, frozen=True):
-    """How the stretches that follow one repeat it.
+    """How often the stretch after this one repeats it, so that it need not be simulated.
 
     Attributes:
-        count: how many of them do: each is as many cycles later as the stretch itself lasts at the same task.
-        young: edges whose FIFO has not had ``capacity`` reads that repeat: none of its places will be awaited in
-            these stretches.
+        count: number of repetitions; in each, accesses of a task are later by the time the stretch lasts at that task.
+        unsettled: edges whose last ``capacity`` reads do not all repeat those of the stretch before. The count is so
+            small that no write of theirs waits for a place in the FIFO.
     """
 
     count: int
-    young: tuple[int, ...]
+    unsettled: tuple[int, ...]
 
 
 NO_REPETITION = Repetition(0, ())
 
 
 class Progress:
-    """Where each task is in its sequence and when, and what the FIFOs hold.
+    """Position of each task in its access sequence, its time, and the recent accesses to each FIFO.
 
     Attributes:
-        clock: time at which each task goes on.
-        place: where it is.
+        clock: time from which each task continues.
+        place: reads and writes that each task has done.
     """
 
     def __init__(self, unit: StreamingUnit, release: tuple[int, ...]) -> None:
-        """Begin with the first accesses, not before each task is released."""
-        begins = zip(release, unit.filling, strict=True)
-        self.clock = [NEVER if cycle == NEVER else cycle + filling for cycle, filling in begins]
+        """Start before the first access of each task, at its release."""
+        starts = zip(release, unit.filling, strict=True)
+        self.clock = [NEVER if cycle == NEVER else cycle + filling for cycle, filling in starts]
         self.place = tuple(Place(0, 0) for _ in unit.nodes)
         self._unit = unit
         self._history, self._pending = ([np.zeros(0, dtype=np.int64) for _ in unit.edges] for _ in range(2))
@@ -47,7 +47,7 @@ class Progress:
         self._sequences: dict[tuple[Place, tuple[Place, Place], Rows, bool, bool], AccessSequence] = {}
 
     def stretch(self, places: tuple[Place, ...]) -> Stretch:
-        """Return the stretch from here to other places, its times still to be found."""
+        """Return the stretch from here to other places, whose times are to be simulated."""
         unit = self._unit
         sequences = self._stretch_sequences(places)
         sent, gets = [], []
@@ -64,9 +64,9 @@ class Progress:
         """Go to the end of a stretch and its repetitions.
 
         Args:
-            stretch: from here on, with all times.
+            stretch: the stretch that begins here, with its times.
             ends: time at which each task ends it.
-            places: where each task is then, after all repetitions.
+            places: of each task after all repetitions.
             repetition: how often the stretch is repeated.
         """
         unit, count = self._unit, repetition.count
@@ -78,20 +78,20 @@ class Progress:
             lasts = cycles[unit.target[edge]]
             if not past:
                 continue
-            if edge in repetition.young:
+            if edge in repetition.unsettled:
                 repeated = [stretch.reads(edge) + lasts * number for number in range(1, count + 1)]
                 self._history[edge] = _last(np.concatenate([stretch.gets[edge], *repeated]), past)
             else:
                 self._history[edge] = _last(stretch.gets[edge], past) + count * lasts
 
     def _stretch_sequences(self, places: tuple[Place, ...]) -> list[AccessSequence]:
-        """Return the sequences of a stretch; equal ones are one, and those of the stretch before are used again."""
+        """Return the access sequences of a stretch; equal ones are one object, also across successive stretches."""
         unit = self._unit
         known, self._sequences = self._sequences, {}
-        found = []
+        sequences = []
         for node, (begin, end) in enumerate(zip(self.place, places, strict=True)):
             whole, span = Place(unit.reads[node], unit.writes[node]), (begin, end)
-            # Where reads and writes are even the sequence begins anew: (4, 2) to (6, 3) is as (0, 0) to (2, 1).
+            # Where reads and writes are in proportion the sequence starts anew: (4, 2) to (6, 3) is (0, 0) to (2, 1).
             if begin.reads * whole.writes == begin.writes * whole.reads:
                 span = Place(0, 0), Place(end.reads - begin.reads, end.writes - begin.writes)
             gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
@@ -100,12 +100,12 @@ class Progress:
             if sequence is None:
                 sequence = sequence_of(whole, *span, unit.rows[node], gets=gets, puts=puts)
             self._sequences[key] = sequence
-            found.append(sequence)
-        return found
+            sequences.append(sequence)
+        return sequences
 
 
 def _continued(times: Int64, count: int) -> Int64:
-    """Return times with room for more behind them."""
+    """Return times followed by room for ``count`` more, not yet set."""
     longer = np.empty(len(times) + count, dtype=np.int64)
     longer[: len(times)] = times
     return longer
@@ -116,10 +116,10 @@ def _last(times: Int64, count: int) -> Int64:
 
 
 def cut(unit: StreamingUnit, part: int, parts: int) -> tuple[Place, ...]:
-    """Return how far each task gets if none goes beyond a fraction of its sequence, and all as far as they then can.
+    """Return how far each task can get if none may go beyond a fraction of its sequence.
 
-    A task can read what has been written and write where places have been freed. From the fraction itself the
-    places are lowered until that holds; as all of them may be lowered together, the order does not matter.
+    A task can read elements that have been written, and write to places that have been freed. Places start at the
+    fraction and are lowered until that holds for all tasks: the result, the largest such places, is unique.
 
     Args:
         unit: the tasks.
@@ -133,7 +133,7 @@ def cut(unit: StreamingUnit, part: int, parts: int) -> tuple[Place, ...]:
         nodes = range(len(places))
         for node in nodes if forward else reversed(nodes):
             reads = min((places[unit.source[edge]].writes for edge in unit.inputs[node]), default=places[node].reads)
-            # Where a FIFO is never full, so much is more than all writes.
+            # In a FIFO that is never full, this is at least the number of all writes.
             freed = (places[unit.target[edge]].reads + unit.capacity[edge] for edge in unit.outputs[node])
             writes = min(freed, default=places[node].writes)
             whole = Place(unit.reads[node], unit.writes[node])
@@ -147,10 +147,10 @@ def cut(unit: StreamingUnit, part: int, parts: int) -> tuple[Place, ...]:
 
 
 def _place(whole: Place, reads: int, writes: int) -> Place:
-    """Return how far a sequence gets with limits to its reads and writes."""
+    """Return how far a sequence, which ends at ``whole``, gets with limits to its reads and writes."""
     if not whole.reads:
         return whole
-    # Read i (from 0) comes after write ``i * writes // reads``.
+    # Read i (from 0) comes after ``i * whole.writes // whole.reads`` writes.
     reads = min(reads, -(-(writes + 1) * whole.reads // whole.writes), whole.reads)
     return Place(reads, min(writes, reads * whole.writes // whole.reads))
 
@@ -158,42 +158,41 @@ def _place(whole: Place, reads: int, writes: int) -> Place:
 def find_repetition(before: Stretch | None, stretch: Stretch, ends: list[int], most: int) -> Repetition:
     """Return how often a stretch will be repeated, at most ``most`` times.
 
-    If all accesses of a task are later by the same time than in the stretch before, by what the stretch lasts at that
-    task, then so they are in the next stretch, until an access would overtake one that it must wait for. That can only
-    happen where the slower of two neighbours is awaited by the faster one: an access that waited for the slower one
-    would be as slow, so none does yet, and the shortest distance tells for how long.
+    A stretch repeats the one before if all accesses of each task are later by the time the stretch lasts at that task.
+    The next stretch then repeats it too, until an access would overtake one that it must wait for. Only an access of a
+    faster task can overtake one of a slower task. None waits for it yet, or the faster task would be as slow: how many
+    repetitions are left follows from the shortest time between the two accesses.
     """
     if before is None or most < 1:
         return NO_REPETITION
     cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
     count = most
-    young = []
+    unsettled = []
     for edge, (source, target) in enumerate(zip(stretch.unit.source, stretch.unit.target, strict=True)):
         writing, reading = cycles[source], cycles[target]
-        if not _later_by(stretch.puts(edge), before.puts(edge), writing):
-            return NO_REPETITION
-        if not _later_by(stretch.reads(edge), before.reads(edge), reading):
+        puts, reads = stretch.puts(edge), stretch.reads(edge)
+        if not (_later_by(puts, before.puts(edge), writing) and _later_by(reads, before.reads(edge), reading)):
             return NO_REPETITION
         if stretch.past[edge]:
             if _later_by(stretch.gets[edge], before.gets[edge], reading):
-                count = min(count, _lasting(stretch.frees(edge), reading, stretch.puts(edge), writing, most))
+                count = min(count, _repeats_until_wait(stretch.frees(edge), reading, puts, writing, most))
             else:
-                young.append(edge)
-                count = min(count, _lasting_while_young(stretch, edge, writing))
-        there = stretch.puts(edge) + stretch.unit.forward[edge]
-        count = min(count, _lasting(there, writing, stretch.reads(edge), reading, most))
-    return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
+                unsettled.append(edge)
+                count = min(count, _repeats_while_unsettled(stretch, edge, writing))
+        arrival = puts + stretch.unit.forward[edge]
+        count = min(count, _repeats_until_wait(arrival, writing, reads, reading, most))
+    return Repetition(count, tuple(unsettled)) if count > 0 else NO_REPETITION
 
 
 def find_period(stretch: Stretch, rounds: int) -> int:
-    """Return after how many rounds the times in the second half of a stretch repeat; 1 if they do not."""
+    """Return the period, in rounds, of the times in the second half of a stretch; 1 if they have none."""
     puts = [stretch.puts(edge) for edge in range(len(stretch.sent))]
     first_puts = np.stack([times[:: len(times) // rounds] for times in puts], axis=1)
     gaps = np.diff(first_puts, axis=0)[rounds // 2 :]  # [rounds - 1 - rounds // 2][edges]
     if len(gaps) < 2:
         return 1
-    alike = np.flatnonzero((gaps[:-1] == gaps[-1]).all(axis=1))
-    periods: list[int] = (len(gaps) - 1 - alike[::-1]).tolist()
+    like_last = np.flatnonzero((gaps[:-1] == gaps[-1]).all(axis=1))
+    periods: list[int] = (len(gaps) - 1 - like_last[::-1]).tolist()
     return next((period for period in periods if np.array_equal(gaps[period:], gaps[:-period])), 1)
 
 
@@ -201,17 +200,17 @@ def _later_by(times: Int64, earlier: Int64, cycles: int) -> bool:
     return int(times[-1]) - int(earlier[-1]) == cycles and bool((times - earlier == cycles).all())
 
 
-def _lasting(awaited: Int64, awaited_cycles: int, access: Int64, cycles: int, most: int) -> int:
-    """How often an access can be repeated before it overtakes the one that it waits for."""
+def _repeats_until_wait(awaited: Int64, awaited_cycles: int, access: Int64, cycles: int, most: int) -> int:
+    """Return how often accesses can be repeated before one would overtake the access that it waits for."""
     if awaited_cycles <= cycles:
         return most
     return int((access - awaited).min()) // (awaited_cycles - cycles)
 
 
-def _lasting_while_young(stretch: Stretch, edge: int, writing: int) -> int:
-    """How often a write can be repeated while the places that it takes are those freed up to this stretch.
+def _repeats_while_unsettled(stretch: Stretch, edge: int, writing: int) -> int:
+    """Return how often the writes of an edge can be repeated into places that are freed by the end of this stretch.
 
-    All of those are free before the next stretch begins at the writer, so whatever their times, none is awaited.
+    If all of these are free before the writer begins the next stretch, it waits for none; else 0.
     """
     puts = stretch.puts(edge)
     nothing_awaited = bool((stretch.frees(edge) < puts).all())

@@ -1,6 +1,7 @@
-"""Arc flow: chains of configurations, or pipelines of them, as one unit of flow through down-sets, solved as a MILP.
+"""Arc flow: an exact MILP that finds a chain of configurations, or a pipeline of them, as a path through down-sets.
 
-Exact. A step is a 0/1 variable: a configuration, an empty one, or the end of a stage of a pipeline.
+A down-set is a set of kernels that can have run at some time: with each kernel it holds all before it. A step of the
+path, a 0/1 variable, is a configuration, an empty one or the end of a stage. Constraints of flow make steps a path.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from dfcompile.records import replace
 if TYPE_CHECKING:
     import pulp
 
-Node = tuple[int, ...]  # stage of a pipeline, configurations so far, number of the down-set
-Key = tuple[int, ...]  # stage of a pipeline, configuration, arc; arc -1 - state: none
-Step = tuple[Key, Node, Node]  # from where to where
+Node = tuple[int, ...]  # stage of a pipeline (if it is one), configurations so far, number of the down-set
+Key = tuple[int, ...]  # stage (likewise), slot of the configuration, arc; ``-1 - down_set``: none, or the stage ends
+Step = tuple[Key, Node, Node]  # the step, and the nodes before and after it
 Flow = dict[Key, "pulp.LpVariable"]
 
 
 def _flow(problem: pulp.LpProblem, steps: Sequence[Step], start: Node, end: Node) -> Flow:
-    """Add a variable per step from which the end can be reached, and let flow be conserved between start and end.
+    """Add a variable per step from which the end can be reached, and constraints by which chosen steps form a path.
 
-    Nothing is returned if there is no way.
+    Returns the variables; none if no path leads from start to end.
     """
     import pulp
 
@@ -51,9 +52,9 @@ def _flow(problem: pulp.LpProblem, steps: Sequence[Step], start: Node, end: Node
             balance.setdefault(after, []).append((variable, -1))
     if start not in balance or end not in balance:
         return {}
-    for number, (node, around) in enumerate(balance.items()):
+    for number, (node, terms) in enumerate(balance.items()):
         supply = 1 if node == start else -1 if node == end else 0
-        problem.addConstraint(pulp.LpAffineExpression(around) == supply, f"balance_{number}")
+        problem.addConstraint(pulp.LpAffineExpression(terms) == supply, f"balance_{number}")
     return flow
 
 
@@ -65,11 +66,11 @@ def fuse_by_arc_flow(
     options: MilpOptions,
     ranking: Ranking,
 ) -> tuple[Chain | None, Outcome]:
-    """Return the fastest chain, if one was found, and how the solve ended; ties are those of `least_chain`.
+    """Return the fastest chain, if one was found, and how the solve ended; ties are broken as by `least_chain`.
 
-    One 0/1 variable per configuration and slot that it may take, flow conserved at each down-set after each slot: a
-    network's matrix, so that the linear relaxation is integral. Where there is a configuration for each kernel, slots
-    need not be told apart.
+    One 0/1 variable per configuration and slot that it may take; flow is conserved at each down-set after each slot.
+    A network flow's matrix: the linear relaxation has an integral optimum. If slots are unlimited, as many as kernels
+    and each open to any kernel, one set of variables stands for all.
 
     Args:
         arcs: possible configurations.
@@ -90,8 +91,8 @@ def fuse_by_arc_flow(
     flow = _flow(problem, steps, (0, 0), end)
     if not flow:
         return None, Outcome.INFEASIBLE
-    taken = {place: variable for place, variable in flow.items() if place[1] >= 0}
-    program = _Program(problem, arcs, costs, shape, taken)
+    configurations = {key: variable for key, variable in flow.items() if key[-1] >= 0}
+    program = _Program(problem, arcs, costs, shape, configurations)
     problem.setObjective(program.sum(costs.time / scale) * LARGEST)
     outcome = solve(problem, options)
     if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
@@ -99,31 +100,31 @@ def fuse_by_arc_flow(
     return program.chain() if outcome is Outcome.FEASIBLE else program.settle_ties(scale, ranking, options), outcome
 
 
-# Relative: what is fixed must stay possible, by more than a solver's tolerance, within which CBC's preprocessing takes
-# some solutions for impossible. Chains that are worse by less than this are cut off by their exact rank.
+# Relative slack of an objective that is fixed while the next one is minimised. It must be larger than a solver's
+# tolerance: within that, CBC's preprocessing rejects feasible solutions. Exact ranks exclude chains worse by less.
 SLACK = 1e-5
-LARGEST = 1e6  # of an objective: solvers' tolerances are absolute
-MOST_SOLVES = 40  # per objective: chains that are slower by less than a solver's tolerance are cut off one by one
+LARGEST = 1e6  # largest coefficient of an objective, which is scaled to it as solvers' tolerances are absolute
+MOST_SOLVES = 40  # per objective: chains that are slower by less than a solver's tolerance are excluded one by one
 
 
 class _Program(Struct, frozen=True, eq=False):
-    """A program of one stage, and what it was made of; `taken` are the variables of its arcs."""
+    """The MILP of a chain, what it was made from, and the variables of its configurations."""
 
     problem: pulp.LpProblem
     arcs: PathArcs
     costs: PathCosts
     shape: FusionShape
-    taken: Flow
+    configurations: Flow
 
     def sum(self, column: Column) -> pulp.LpAffineExpression:
-        """Return the sum of a figure of the arcs of the chain."""
+        """Return a figure, one value per arc, summed over the configurations of the chain."""
         import pulp
 
-        return pulp.LpAffineExpression([(variable, column[arc]) for (_, arc), variable in self.taken.items()])
+        return pulp.LpAffineExpression([(variable, column[arc]) for (_, arc), variable in self.configurations.items()])
 
     def chain(self) -> Chain:
-        """Return the chain that was found last."""
-        chosen = sorted(place for place, variable in self.taken.items() if is_one(variable))
+        """Return the chain of the last solve."""
+        chosen = sorted(key for key, variable in self.configurations.items() if is_one(variable))
         if self.shape.is_unlimited:
             return tuple(self.arcs.mask(arc) for _, arc in chosen)
         chain = [0] * len(self.shape.allowed)
@@ -132,14 +133,14 @@ class _Program(Struct, frozen=True, eq=False):
         return tuple(chain)
 
     def settle_ties(self, unit_ns: float, ranking: Ranking, options: MilpOptions) -> Chain:
-        """Return the fastest chain with the fewest DRAM bytes, and of these the one with the fewest configurations.
+        """Return, of the fastest chains, one with the fewest DRAM bytes, then with the fewest configurations.
 
-        The objectives are minimised one after the other with those before them fixed. Solvers only keep what is fixed
-        up to a tolerance: each chain is ranked exactly, and cut off if it is worse.
+        The objectives are minimised one after the other with those before them fixed. Solvers keep constraints within
+        a tolerance only: each chain is ranked exactly, and excluded if it is worse than the best one.
 
         Args:
-            unit_ns: what one of the first objective is; its values are those of a fastest chain.
-            ranking: of chains, exact.
+            unit_ns: time that counts as 1 in the constraint on time.
+            ranking: exact ranks of chains.
             options: solver and its limits.
 
         Raises:
@@ -149,34 +150,34 @@ class _Program(Struct, frozen=True, eq=False):
 
         problem, best = self.problem, self.chain()
         time, dram_bytes = self.sum(self.costs.time / unit_ns), self.sum(self.costs.dram_bytes)
-        for level, aim in enumerate((dram_bytes, self.sum(np.ones(len(self.costs.time)))), start=1):
+        for level, objective in enumerate((dram_bytes, self.sum(np.ones(len(self.costs.time)))), start=1):
             rank = ranking.rank(best)
             problem.addConstraint(time <= (rank[0] + ranking.tie_ns) / unit_ns * (1 + SLACK), f"time_{level}")
             if level > 1:
                 problem.addConstraint(dram_bytes <= rank[1] * (1 + SLACK) + SLACK, "dram_bytes")
-            largest = max((abs(factor) for factor in aim.values()), default=0.0) or 1.0
-            problem.setObjective(aim * (min(largest, LARGEST) / largest))
+            largest = max((abs(factor) for factor in objective.values()), default=0.0) or 1.0
+            problem.setObjective(objective * (min(largest, LARGEST) / largest))
             for solved in range(MOST_SOLVES):
                 if solve(problem, options) not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
                     break
                 chain = self.chain()
-                found = ranking.rank(chain)
-                if is_better(found, rank, ranking.tie_ns):
-                    best, rank = chain, found
+                chain_rank = ranking.rank(chain)
+                if is_better(chain_rank, rank, ranking.tie_ns):
+                    best, rank = chain, chain_rank
                     break
-                if found[0] <= rank[0] + ranking.tie_ns and found[1:level] <= rank[1:level]:
-                    break
-                used = [variable for variable in self.taken.values() if is_one(variable)]
+                if chain_rank[0] <= rank[0] + ranking.tie_ns and chain_rank[1:level] <= rank[1:level]:
+                    break  # no worse in what is fixed: the chain that was best is optimal in this objective too
+                used = [variable for variable in self.configurations.values() if is_one(variable)]
                 problem.addConstraint(pulp.lpSum(used) <= len(used) - 1, f"without_{level}_{solved}")
         return best
 
 
 def _steps_of_slots(arcs: PathArcs, usable: Mask, shape: FusionShape) -> tuple[list[Step], Node]:
-    """Return the arcs that can be reached from the start, per configuration where these differ, and the end."""
+    """Return the steps that can be reached from the start, slot by slot unless they are unlimited, and the end."""
     numbers = np.flatnonzero(usable).tolist()
     if shape.is_unlimited:
-        free: list[Step] = [((0, arc), (0, int(arcs.before[arc])), (0, int(arcs.after[arc]))) for arc in numbers]
-        return free, (0, len(arcs.down_sets) - 1)
+        any_slot: list[Step] = [((0, arc), (0, int(arcs.before[arc])), (0, int(arcs.after[arc]))) for arc in numbers]
+        return any_slot, (0, len(arcs.down_sets) - 1)
     steps: list[Step] = []
     reached = {0}
     for slot, mask in enumerate(shape.allowed):
@@ -191,21 +192,21 @@ def _steps_of_slots(arcs: PathArcs, usable: Mask, shape: FusionShape) -> tuple[l
     return steps, (len(shape.allowed), len(arcs.down_sets) - 1)
 
 
-def staged(model: DesignModel, chain: Chain, times: Sequence[float], stages: Sequence[int], found: Fusion) -> Fusion:
-    """Return what was found with a chain: sets of kernels, and the stage of each, numbered anew without gaps."""
+def _staged(fusion: Fusion, model: DesignModel, chain: Chain, times: Sequence[float], stages: Sequence[int]) -> Fusion:
+    """Return a fusion with the configurations of a pipeline, their times in ns and stages, renumbered without gaps."""
     sends = model.sends_ns(members_of(tuple(accumulate(chain, or_)), len(model.shares)))
     slowest_ns = 0.0
     numbers = {stage: number for number, stage in enumerate(dict.fromkeys(stages))}
     for stage in numbers:
-        inside = [place for place, number in enumerate(stages) if number == stage]
-        slowest_ns = max(slowest_ns, sum(times[place] for place in inside) + float(sends[inside[-1]]))
-    return replace(found, chain=chain, time_ns=slowest_ns, stages=tuple(numbers[stage] for stage in stages))
+        inside = [position for position, other in enumerate(stages) if other == stage]
+        slowest_ns = max(slowest_ns, sum(times[position] for position in inside) + float(sends[inside[-1]]))
+    return replace(fusion, chain=chain, time_ns=slowest_ns, stages=tuple(numbers[stage] for stage in stages))
 
 
 def stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MilpOptions, solver: str) -> Fusion:
-    """Return the partition whose slowest stage is fastest, if one was found, as of a solver of that name.
+    """Return the pipeline whose slowest stage is fastest, if one was found; ``solver`` is named as its finder.
 
-    Each stage is at most the objective, and what it keeps and what waits fits DRAM.
+    The objective is at least the time of each stage. What a stage keeps, and tensors that wait, fit its DRAM.
 
     Raises:
         UserError: the solver is not installed, or ended without an answer.
@@ -224,27 +225,27 @@ def stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MilpOptions, sol
     slowest = problem.add_variable("slowest", 0)
     problem.setObjective(pulp.LpAffineExpression([(slowest, 1.0)]))
     for stage in stages:
-        # Its configurations, and what it sends on unless it is empty.
+        # Time of its configurations, and of sending its results to the next stage unless it is empty.
         terms = [
             (variable, float(times[arc] if arc >= 0 else sends[-1 - arc] * (slot > 0)) / unit_ns)
-            for (one, slot, arc), variable in flow.items()
-            if one == stage
+            for (stage_of_step, slot, arc), variable in flow.items()
+            if stage_of_step == stage
         ]
         problem += slowest >= pulp.LpAffineExpression(terms)
-    taken = {key: variable for key, variable in flow.items() if key[-1] >= 0}
-    for terms in _dram_terms(model, arcs, taken) if model.design.machine.dram_bytes else ():
+    configurations = {key: variable for key, variable in flow.items() if key[-1] >= 0}
+    for terms in _dram_terms(model, arcs, configurations) if model.design.machine.dram_bytes else ():
         problem += pulp.LpAffineExpression(terms) <= 1 + 1e-9
     outcome = solve(problem, options)
-    found = Fusion(None, math.inf, outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE), solver)
+    fusion = Fusion(None, math.inf, outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE), solver)
     if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
-        return found
-    chosen = sorted(key for key, variable in taken.items() if is_one(variable))
-    chain = tuple(arcs.sets[arcs.added[arc]] for _, _, arc in chosen)
-    return staged(model, chain, [float(times[arc]) for _, _, arc in chosen], [stage for stage, _, _ in chosen], found)
+        return fusion
+    chosen = sorted(key for key, variable in configurations.items() if is_one(variable))
+    chain, chosen_stages = tuple(arcs.sets[arcs.added[arc]] for _, _, arc in chosen), [stage for stage, _, _ in chosen]
+    return _staged(fusion, model, chain, [float(times[arc]) for _, _, arc in chosen], chosen_stages)
 
 
 def _steps_of_stages(arcs: Arcs, usable: Sequence[int], stages: int, slots: int) -> Iterator[Step]:
-    """Yield what can flow in each stage, from where the one before can end."""
+    """Yield the steps of each stage, from the down-sets with which the stage before can end."""
     begins = {0}
     for stage in range(stages):
         reached, ends = begins, set[int]()
@@ -263,13 +264,13 @@ def _steps_of_stages(arcs: Arcs, usable: Sequence[int], stages: int, slots: int)
         begins = ends
 
 
-def _dram_terms(model: DesignModel, arcs: Arcs, taken: Flow) -> Iterator[list[tuple[pulp.LpVariable, float]]]:
-    """Yield the part of DRAM that each configuration of each stage needs beside what the stage keeps."""
+def _dram_terms(model: DesignModel, arcs: Arcs, configurations: Flow) -> Iterator[list[tuple[pulp.LpVariable, float]]]:
+    """Yield the fraction of DRAM in use in each slot of each stage: what the stage keeps, and tensors that wait."""
     kept: Column = arcs.members.astype(float) @ model.stage_bytes
     done = members_of(arcs.down_sets, len(model.shares))
     waiting = model.waiting_bytes(done[arcs.before], arcs.members[arcs.added])
     for stage in range(model.degrees.pipeline):
-        inside = [(slot, arc, variable) for (one, slot, arc), variable in taken.items() if one == stage]
+        inside = [(slot, arc, variable) for (number, slot, arc), variable in configurations.items() if number == stage]
         for slot in range(model.design.slots_of_stage):
             yield [
                 (

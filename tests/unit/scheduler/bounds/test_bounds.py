@@ -16,7 +16,7 @@ from dfcompile.scheduler import (
 )
 from dfcompile.scheduler.bounds import makespan
 from dfcompile.scheduler.bounds.makespan import windows
-from dfcompile.scheduler.bounds.precedence import directions, earliest, handing_on
+from dfcompile.scheduler.bounds.precedence import directions, earliest, stream_delays
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.convolution import convolution_dag
@@ -195,7 +195,7 @@ def test_a_task_waits_for_whole_elements_and_writes_all_that_the_last_one_allows
     """Three elements become two, two become five: the first output needs two inputs, the last input gives three."""
     dag = _graph(("IN", "a", 3), ("a", "b", 2), ("b", "OUT", 5))
 
-    awaited, written = (column[dag.is_computational].tolist() for column in handing_on(dag))
+    awaited, written = (column[dag.is_computational].tolist() for column in stream_delays(dag))
 
     assert awaited == [2, 1]
     assert written == [1, 3]
