@@ -1,22 +1,219 @@
 """The automatic choice for one model, on any number of processing elements."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import chain
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import DECLARED, Granularity
-from dfcompile.choosing.candidate import Space, granularities, space_of
+from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
+from dfcompile.choosing.candidate import Candidate, Space, granularities, space_of
+from dfcompile.choosing.descent import candidate_of
 from dfcompile.choosing.estimate import Memory
-from dfcompile.choosing.refinement import SMALL_WORK, Refinement
-from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
+from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
+from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Score, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
-from dfcompile.choosing.sketches import OutlineOf, Sketches
+from dfcompile.choosing.sketches import OutlineOf, Sketch, Sketches
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
 from dfcompile.lowering.alternatives.bound import least_work, longest_chain
 from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
+
+# Cycles of a model on one element: into however many tasks it is cut, it is scheduled in a tenth of a second.
+SMALL_WORK = 2_000
+_WORTH = 100  # what may be better by one part in so many is scheduled
+_ESTIMATED = 100  # choices beside those that differ in one operator: some tenths of a second
+_CHANGES = 40  # of each operator, those that take least alone
+_SCHEDULED = 16  # choices: a second
+_APART = 4  # of these may differ from the known choice in several operators
+_IN_VAIN = 5  # of these in a row: what looks worse than they do is no better
+
+_Scored = tuple[Sketch, Score]
+
+
+class Refinement:
+    """Looks for a better choice for a small model by scheduling a few of all that there are."""
+
+    def __init__(self, space: Space, sketches: Sketches, scores: Scores) -> None:
+        """Say what is chosen from.
+
+        Args:
+            space: all that may be chosen, with all values of parametric expansions.
+            sketches: of the model.
+            scores: say what is to be small; in the first place cycles.
+        """
+        self._space, self._sketches, self._scores = space, sketches, scores
+        self._left = _SCHEDULED
+        self._looked_at: set[object] = set()
+
+    def better(self, known: Selection, least_cycles: int) -> Selection:
+        """Return a selection, or one of a better choice.
+
+        Args:
+            known: what was chosen.
+            least_cycles: that the tasks of no choice take less than.
+        """
+        if known.score is None:
+            return known
+        best = known.sketch, known.score
+        if not _is_worth_it(max(least_cycles, self._memory_cycles(known.sketch)), best):
+            return known
+        operators = self._operators()
+        options = list(_by_time(operators))
+        fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
+        by_time = (candidate_of(operators, each, self._space) for each in fast)
+        apart = self._promising(chain(by_time, self._alike(operators, known.sketch.candidate)), best)
+        best = self._scheduled(apart[:_APART], best)
+        alone = candidate_of(operators, options[0], self._space)
+        while self._left:
+            before, _ = best
+            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well.
+            for start in dict.fromkeys((before.candidate, alone)):
+                if best[0] is before and self._left:
+                    changed = self._promising(self._changes(operators, start, best), best)
+                    best = self._scheduled(changed, best, until_better=True)
+            if best[0] is before:
+                break
+        sketch, score = best
+        expansions = self._space.expansions_of(sketch.outline.chosen)
+        return replace(known, sketch=sketch, score=score, expansions=expansions)
+
+    def _operators(self) -> tuple[OperatorOptions, ...]:
+        """Return every operator by itself, with all that may be chosen for it."""
+        table = OptionTable(self._space, self._sketches, has_all_pieces=True)
+        for choices in self._space.covering():
+            outline = self._sketches.outline(choices)
+            if outline is not None:
+                table.add(outline)
+        return tuple(OperatorOptions((origin,), each.known) for each in table.options() for origin in each.origins)
+
+    def _alike(self, operators: Iterable[OperatorOptions], known: Candidate) -> Iterator[Candidate]:
+        """Yield candidates of the known expansions and of the published ones, all operators in as many pieces.
+
+        What is cut alike streams to one another, which options alone do not tell.
+        """
+        if len(self._space.granularities) > 1:
+            pieces = dict.fromkeys(option.pieces for each in operators for option in each.known)
+            for choices in dict.fromkeys((known.choices, next(self._space.uniform()).choices)):
+                yield from (Candidate(choices, replace(self._space.granularities[0], pieces=count)) for count in pieces)
+
+    def _least_cycles(self, options: Sequence[OperatorOption]) -> int:
+        """Return what no estimate of operators with such options is below, as a rule."""
+        work = sum(option.alone.work_cycles for option in options)
+        return max(-(-work // self._sketches.pes), *(option.alone.bound_cycles for option in options))
+
+    def _changes(self, operators: Iterable[OperatorOptions], known: Candidate, best: _Scored) -> Iterator[Candidate]:
+        """Yield the candidates that differ from a known one in one operator, and may be better than the best."""
+        for each in operators:
+            (origin,) = each.origins
+            others = tuple(choice for choice in known.choices if choice.origin != origin)
+            for option in sorted(each.known, key=_cost)[:_CHANGES]:
+                if not _is_worth_it(option.alone.bound_cycles, best):
+                    continue
+                granularity = known.granularity
+                if len(self._space.granularities) > 1:
+                    granularity = granularity.but_for(origin, option.pieces, option.rest)
+                yield Candidate((*self._space.fixed, *option.choices(origin), *others), granularity)
+
+    def _promising(self, candidates: Iterable[Candidate], best: _Scored) -> list[Sketch]:
+        """Return sketches of what may be better and was not scheduled, those of the shortest estimates first.
+
+        One of each estimate comes before the others of it, unless it is no better; in turn these have few tasks, which
+        stream more, and many, which hold less in memory.
+        """
+        found: dict[object, Sketch] = {}
+        for sketch in map(self._sketches.of, candidates):
+            if sketch is not None and self._told(sketch) not in self._looked_at:
+                least = max(sketch.estimate.bound_cycles, self._memory_cycles(sketch))
+                if _is_worth_it(least, best):
+                    found.setdefault(self._told(sketch), sketch)
+        alike = defaultdict[object, int](int)
+        ranks = {}
+        for told, sketch in found.items():
+            whole = sketch.estimate
+            key = whole.cycles, whole.memory_cycles, whole.tasks
+            ranks[told] = whole.time >= best[1][0], alike[key], whole.time, whole.tasks
+            alike[key] += 1
+        few = sorted(found, key=lambda told: ranks[told])
+        many = sorted(found, key=lambda told: (*ranks[told][:3], -ranks[told][3]))
+        return [found[told] for told in dict.fromkeys(chain.from_iterable(zip(few, many, strict=True)))]
+
+    def _scheduled(self, sketches: Sequence[Sketch], best: _Scored, *, until_better: bool = False) -> _Scored:
+        """Return the best of some choices and a known one, as far as there is time to schedule them."""
+        known, looks = best, 0  # since the last better one
+        for sketch in sketches:
+            if not self._left or looks == _IN_VAIN or (until_better and best is not known):
+                break
+            if not _is_worth_it(sketch.estimate.bound_cycles, best):
+                continue
+            self._left, looks = self._left - 1, looks + 1
+            self._looked_at.add(self._told(sketch))
+            plan = self._scores.planned(sketch)
+            # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
+            if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
+                continue
+            score = self._scores.of(sketch)
+            if score < best[1]:
+                best, looks = (sketch, score), 0
+        return best
+
+    def _told(self, sketch: Sketch) -> object:
+        granularity = sketch.candidate.granularity
+        origins = dict.fromkeys(scope.origin for scope in sketch.outline.graph.scopes)
+        return sketch.outline.chosen, tuple((granularity.pieces_of(one), granularity.rest_of(one)) for one in origins)
+
+    def _memory_cycles(self, sketch: Sketch) -> int:
+        memory = self._sketches.memory
+        return 0 if memory is None else memory.cycles(_least_bytes(sketch.outline.graph))
+
+
+def _is_worth_it(least_cycles: float, best: _Scored) -> bool:
+    return best[1][0] * (_WORTH - 1) > least_cycles * _WORTH
+
+
+def _by_time(operators: Sequence[OperatorOptions]) -> Iterator[tuple[OperatorOption, ...]]:
+    """Yield options of all operators, those first that take the least time together one after another."""
+    ordered = [sorted(each.known, key=_cost) for each in operators]
+    heap = [(_sum(own[0] for own in ordered), (0,) * len(ordered))]
+    seen = {heap[0][1]}
+    for _ in range(_ESTIMATED):
+        if not heap:
+            return
+        _, places = heappop(heap)
+        yield tuple(own[at] for own, at in zip(ordered, places, strict=True))
+        for number, own in enumerate(ordered):
+            following = (*places[:number], places[number] + 1, *places[number + 1 :])
+            if following[number] < len(own) and following not in seen:
+                seen.add(following)
+                heappush(heap, (_sum(own[at] for own, at in zip(ordered, following, strict=True)), following))
+
+
+def _cost(option: OperatorOption) -> tuple[int, int, int]:
+    alone = option.alone
+    return alone.time, alone.cycles + alone.memory_cycles, alone.tasks
+
+
+def _sum(options: Iterable[OperatorOption]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*map(_cost, options), strict=True)))
+
+
+def _least_bytes(graph: LoweredGraph) -> int:
+    """Return the bytes that are moved at least: what is read and not made, and results, once."""
+    read = {access.array for scope in graph.scopes for access in scope.reads}
+    written = {access.array for scope in graph.scopes for access in scope.writes}
+    least: dict[str, int] = {}
+    for scope in graph.scopes:
+        for access in (*scope.reads, *scope.writes):
+            array = graph.arrays[access.array]
+            is_moved = access.array not in written if access.array in read else not array.is_transient
+            if is_moved:
+                elements = 1 if access.is_indirect else access.over(scope.extents).distinct() or 1
+                least[access.array] = max(least.get(access.array, 0), elements * array.element_bytes)
+    return sum(least.values())
 
 
 class AutomaticChoice(Struct, frozen=True, eq=False):
