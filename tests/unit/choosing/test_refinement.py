@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.choosing import refinement
+from dfcompile.choosing import automatic as refinement
 from dfcompile.choosing.search import Selection
 from dfcompile.frontend import Program
 from dfcompile.options import Effort
