@@ -15,11 +15,7 @@ from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model
 from dfcompile.host.stages import counted, work_of
-from dfcompile.lowering import (
-    KnownAlternatives,
-    check_choices,
-    known_alternatives,
-)
+from dfcompile.lowering import KnownAlternatives, check_choices, known_alternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
 from dfcompile.lowering.levels import level_two
 from dfcompile.micro_batches import Parts

@@ -63,12 +63,7 @@ _TIMES_IN_SLICES = 4
 NOTHING = Limits(0, 0)
 # For schedules of some 8 microseconds a task: some seconds on 64 elements, a minute and more on 2,048.
 THOROUGH = Limits(
-    600_000,
-    60_000,
-    promising_tasks=6_000_000,
-    shorter_tasks=12_000_000,
-    own_tasks=262_144,
-    own_tasks_per_element=256,
+    600_000, 60_000, promising_tasks=6_000_000, shorter_tasks=12_000_000, own_tasks=262_144, own_tasks_per_element=256
 )
 SLOWLY_SCHEDULED = Limits(80_000, 2_000)  # some seconds, and half a second; minutes where more is tried
 QUICK = Limits(10_000, 500, own_tasks_per_element=160)  # half a second, and a tenth
