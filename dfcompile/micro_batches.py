@@ -1,41 +1,34 @@
-"""Micro-batches: a model runs in parts of a dimension, on groups of processing elements side by side."""
+"""Micro-batches: a model runs on some indices of a dimension after others, on groups of processing elements."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
-from msgspec import Struct
-
 from dfcompile import dfmodel_backend as backend
+from dfcompile.options import MicroBatches
 
-_WORTH_IT = 1.1  # times what no lowering falls below; nearer to it, parts are not looked at
+_WORTH_IT = 1.1  # times what no lowering falls below; nearer to it, micro-batches are not looked at
 _ENOUGH = 1.05  # times it; nearer to it, no others are
 _TIMES_AS_MANY = 4  # groups, from one number that is looked at to the next
 
 
-class Parts(Struct, frozen=True):
-    """The parts that a model runs in.
+class RunMicroBatches(MicroBatches, frozen=True, kw_only=True):
+    """The micro-batches that a model runs in.
 
     Attributes:
-        dimension: of which each has some indices.
-        size: how many indices a part has.
-        count: of parts.
-        at_once: groups of processing elements, each of which runs one part after another.
+        count: of them.
         pes: of the chip.
         system: with all of it.
         proved_bytes: that every run of the whole model moves.
     """
 
-    dimension: str
-    size: int
     count: int
-    at_once: int
     pes: int
     system: backend.System
     proved_bytes: int
 
     @property
     def rounds(self) -> int:
-        """How many parts a group runs, at most."""
+        """How many micro-batches a group runs, at most."""
         return -(-self.count // self.at_once)
 
 
@@ -53,7 +46,7 @@ def sizes_of(extent: int) -> Iterator[int]:
 
 
 def groups_of(count: int, pes: int) -> tuple[int, ...]:
-    """Return numbers of groups that so many parts are run on: the fewest with which each runs as few.
+    """Return numbers of groups that so many micro-batches are run on: the fewest with which each runs as few.
 
     >>> groups_of(18, 1024)
     (1, 4, 9, 18)
@@ -66,13 +59,13 @@ def groups_of(count: int, pes: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-Time = Callable[[int, int, float], float]  # of all parts of a size on so many groups, if it may be less than another
+Time = Callable[[int, int, float], float]  # of all of a size on so many groups, if it may be less than another
 
 
-class FastestParts:
-    """The search for the size of parts, and the groups, with which all parts take the least time.
+class FastestMicroBatches:
+    """The search for the size of micro-batches, and the groups, with which all of them take the least time.
 
-    Of small parts and small groups fewer elements wait for one another; in large ones arrays are shared.
+    Of small ones and small groups fewer elements wait for one another; in large ones arrays are shared.
 
     Attributes:
         best: size and groups; None: the whole is not slower than any.
@@ -94,7 +87,7 @@ class FastestParts:
         self.best: tuple[int, int] | None = None
 
     def found(self) -> tuple[int, int] | None:
-        """Return the best: from the smallest parts in one group on, a step at a time while that is faster."""
+        """Return the best: from the smallest micro-batches in one group on, a step at a time while that is faster."""
         if self._least_s <= _WORTH_IT * self._floor_s:
             return None
         for start in range(len(self._groups)):
