@@ -1,4 +1,4 @@
-"""The list of stages, and the loops over numbers of processing elements and parts of a model."""
+"""The list of stages, and the loops over numbers of processing elements and micro-batches."""
 
 from functools import cached_property, partial
 from math import inf
@@ -13,7 +13,7 @@ from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound
-from dfcompile.micro_batches import FastestParts, Parts, groups_of
+from dfcompile.micro_batches import FastestMicroBatches, RunMicroBatches, groups_of
 from dfcompile.options import Aim, MicroBatches, Options, ShowStage, show_nothing
 from dfcompile.plan import plan_of
 from dfcompile.records import replace
@@ -63,16 +63,16 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     with show(f"reading {options.model}"):
         model = read(options.model, plan.reading)
     whole = Study(model, plan, show)
-    parts = _InParts(whole, read, show)
-    points = [point for schedule in counted(plan.schedules) for point in parts.points(schedule)]
+    divided = _InMicroBatches(whole, read, show)
+    points = [point for schedule in counted(plan.schedules) for point in divided.points(schedule)]
     found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if whole.alternatives is None else whole.alternatives.left_out
     warnings = (*plan.warnings, *left_out)
-    return Exploration(options, model, found, tuple(points), parts.plans, warnings, whole.alternatives)
+    return Exploration(options, model, found, tuple(points), divided.plans, warnings, whole.alternatives)
 
 
-class _InParts:
-    """A model as a whole and in parts of a dimension."""
+class _InMicroBatches:
+    """A model as a whole and in micro-batches."""
 
     def __init__(self, whole: Study, read: ReadModel, show: ShowStage) -> None:
         self._whole, self._read, self._show = whole, read, show
@@ -81,10 +81,10 @@ class _InParts:
         self.plans = TrafficPlans(whole.model.program)
 
     def points(self, schedule: ScheduleOptions) -> tuple[Point, ...]:
-        """Return the points of a number of processing elements, each in the parts that are asked for, or the fastest.
+        """Return the points of a number of processing elements, in micro-batches as asked for, or the fastest.
 
         Raises:
-            UserError: parts are asked for that there are not.
+            UserError: there are no such micro-batches.
         """
         plan = self._whole.plan
         asked = plan.saved[schedule.pes].micro_batches if plan.saved else plan.options.micro_batches
@@ -97,7 +97,7 @@ class _InParts:
         return points
 
     def _faster(self, points: tuple[Point, ...], name: str, schedule: ScheduleOptions) -> tuple[Point, ...]:
-        """Return, for each number of chips, what is faster of these points and parts of a dimension."""
+        """Return, for each number of chips, what is faster of these points and micro-batches of a dimension."""
         extent, bound = self._whole.plan.reading.dims[name], self._whole.bound(schedule)
         most = schedule.pes if len(points) == points[0].chips == 1 else 1
         best, times = list(points), dict[MicroBatches, list[float]]()
@@ -119,26 +119,28 @@ class _InParts:
 
         for place, point in enumerate(points):
             limits = point.attained.time_s, _floor_s(point, bound, self.plans.model.compulsory_bytes)
-            FastestParts(extent, partial(_groups_of, extent, most), limits, partial(time_of, place)).search()
+            FastestMicroBatches(extent, partial(_groups_of, extent, most), limits, partial(time_of, place)).search()
         return tuple(best)
 
     def _floor_of_all_s(self, study: Study, said: MicroBatches, point: Point, schedule: ScheduleOptions) -> float:
-        """Return a time that all parts do not fall below, on the machine of a point."""
-        part_s = _floor_s(point, study.bound(replace(schedule, pes=schedule.pes // said.at_once)))
-        return part_s * -(-self._whole.plan.reading.dims[said.dimension] // (said.size * said.at_once))
+        """Return a time that all micro-batches do not fall below, on the machine of a point."""
+        one_s = _floor_s(point, study.bound(replace(schedule, pes=schedule.pes // said.at_once)))
+        return one_s * -(-self._whole.plan.reading.dims[said.dimension] // (said.size * said.at_once))
 
     def _points_in(self, study: Study, said: MicroBatches, schedule: ScheduleOptions) -> tuple[Point, ...]:
         plan, pes, least_bytes = self._whole.plan, schedule.pes, self.plans.model.compulsory_bytes
         count, groups, whole = plan.reading.dims[said.dimension] // said.size, said.at_once, plan.system.with_cores(pes)
-        parts = Parts(said.dimension, said.size, count, groups, pes, whole, least_bytes)
+        ran = RunMicroBatches(
+            said.dimension, said.size, groups, count=count, pes=pes, system=whole, proved_bytes=least_bytes
+        )
         group = study.on_system(whole.in_groups(groups))
         points = group.points(replace(schedule, pes=pes // groups), pes)
 
-        def in_parts(attained: backend.TaskMapping) -> backend.TaskMapping:
+        def of_all(attained: backend.TaskMapping) -> backend.TaskMapping:
             used = replace(whole, chips=attained.system.chips, network=attained.system.network)
             return backend.in_parts(attained, used, count, groups, least_bytes)
 
-        return tuple(replace(point, parts=parts, attained=in_parts(point.attained)) for point in points)
+        return tuple(replace(point, micro_batches=ran, attained=of_all(point.attained)) for point in points)
 
     @cached_property
     def _divided(self) -> "DividedModel":
@@ -146,47 +148,47 @@ class _InParts:
 
         return DividedModel(self._whole.model.program, self._whole.plan.table)
 
-    def _required(self, parts: MicroBatches, schedule: ScheduleOptions) -> Study:
-        """Return the model of a part that is asked for.
+    def _required(self, asked: MicroBatches, schedule: ScheduleOptions) -> Study:
+        """Return the model of a micro-batch that is asked for.
 
         Raises:
-            UserError: there is no such dimension or size, or parts depend on one another.
+            UserError: there is no such dimension or size, or they depend on one another.
         """
-        where, dims = f"--micro-batches {parts}", self._whole.plan.reading.dims
-        if parts.dimension not in dims:
+        where, dims = f"--micro-batches {asked}", self._whole.plan.reading.dims
+        if asked.dimension not in dims:
             known = ", ".join(f"{name}={size}" for name, size in dims.items()) or "none"
-            raise UserError(f"{where}: found --dim {known} against --dim {parts.dimension}=SIZE")
-        if not dims[parts.dimension] or dims[parts.dimension] % parts.size:
-            raise UserError(f"{where}: found {dims[parts.dimension]} against a multiple of {parts.size}")
-        if parts.at_once > min(schedule.pes, dims[parts.dimension] // parts.size):
-            most = min(schedule.pes, dims[parts.dimension] // parts.size)
-            raise UserError(f"{where}: found {parts.at_once} groups against at most {most}, as many as PEs and parts")
-        if parts.at_once > 1 and self._whole.plan.options.chips != (1,):
+            raise UserError(f"{where}: found --dim {known} against --dim {asked.dimension}=SIZE")
+        if not dims[asked.dimension] or dims[asked.dimension] % asked.size:
+            raise UserError(f"{where}: found {dims[asked.dimension]} against a multiple of {asked.size}")
+        if asked.at_once > min(schedule.pes, dims[asked.dimension] // asked.size):
+            most = min(schedule.pes, dims[asked.dimension] // asked.size)
+            raise UserError(f"{where}: found {asked.at_once} groups against at most {most}, as many as PEs and parts")
+        if asked.at_once > 1 and self._whole.plan.options.chips != (1,):
             raise UserError(f"{where}: found groups of PEs beside --chips against one of them")
-        found = self._study(replace(parts, at_once=1))
+        found = self._study(replace(asked, at_once=1))
         if found is None:
-            raise UserError(f"{where}: parts of {parts.dimension!r} are not known to be independent of one another")
+            raise UserError(f"{where}: parts of {asked.dimension!r} are not known to be independent of one another")
         return found
 
-    def _study(self, parts: MicroBatches) -> Study | None:
-        """Return the model of a part; None if its results are not known to depend on it alone.
+    def _study(self, asked: MicroBatches) -> Study | None:
+        """Return the model of a micro-batch; None if its results are not known to depend on it alone.
 
         Raises:
             UserError: there is no such model; the next time it is None.
         """
-        if parts not in self._studies:
-            self._studies[parts] = None
+        if asked not in self._studies:
+            self._studies[asked] = None
             plan = self._whole.plan
-            dims = {**plan.reading.dims, parts.dimension: parts.size}
-            with self._show(f"looking at parts of {parts}"):
+            dims = {**plan.reading.dims, asked.dimension: asked.size}
+            with self._show(f"looking at parts of {asked}"):
                 part = self._read(plan.options.model, replace(plan.reading, dims=dims))
-                count = plan.reading.dims[parts.dimension] // parts.size
+                count = plan.reading.dims[asked.dimension] // asked.size
                 is_one = self._divided.consists_of(part.program, count)
             if is_one:
-                self._studies[parts] = Study(part, plan, self._show)
-            elif parts.size > 1:  # a single index is often another model
-                self._dependent.add(parts.dimension)
-        return self._studies[parts]
+                self._studies[asked] = Study(part, plan, self._show)
+            elif asked.size > 1:  # a single index is often another model
+                self._dependent.add(asked.dimension)
+        return self._studies[asked]
 
 
 def _time_s(point: Point) -> float:

@@ -1,41 +1,34 @@
-"""Micro-batches: a model runs in parts of a dimension, on groups of processing elements side by side."""
+"""Micro-batches: a model runs on some indices of a dimension at a time, on groups of processing elements."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
-from msgspec import Struct
-
 from dfcompile import dfmodel_backend as backend
+from dfcompile.options import MicroBatches
 
-_WORTH_IT = 1.1  # a model within this factor of the lower bound of all lowerings is not tried in parts
-_ENOUGH = 1.05  # within this factor of it no other parts are tried
+_WORTH_IT = 1.1  # a model within this factor of the lower bound of all lowerings is not tried in micro-batches
+_ENOUGH = 1.05  # within this factor of it no others are tried
 _GROUP_FACTOR = 4  # from one number of groups that is tried to the next
 
 
-class Parts(Struct, frozen=True):
-    """The parts that a model runs in.
+class RunMicroBatches(MicroBatches, frozen=True, kw_only=True):
+    """The micro-batches that a model runs in.
 
     Attributes:
-        dimension: that is divided.
-        size: how many of its indices a part has.
-        count: number of parts.
-        at_once: groups of processing elements side by side; each runs one part after another.
+        count: number of micro-batches.
         pes: of the chip, over all groups.
         system: with the whole chip.
         proved_bytes: of DRAM traffic, at least, of the whole model however it runs.
     """
 
-    dimension: str
-    size: int
     count: int
-    at_once: int
     pes: int
     system: backend.System
     proved_bytes: int
 
     @property
     def rounds(self) -> int:
-        """How many parts a group runs, at most."""
+        """How many micro-batches a group runs, at most."""
         return -(-self.count // self.at_once)
 
 
@@ -53,7 +46,7 @@ def sizes_of(extent: int) -> Iterator[int]:
 
 
 def groups_of(count: int, pes: int) -> tuple[int, ...]:
-    """Return the numbers of groups to try for so many parts; fewer groups would each have to run more parts.
+    """Return the numbers of groups to try for so many micro-batches; fewer groups would each have to run more.
 
     >>> groups_of(18, 1024)
     (1, 4, 9, 18)
@@ -66,16 +59,16 @@ def groups_of(count: int, pes: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(numbers))
 
 
-Time = Callable[[int, int, float], float]  # size, groups, limit -> seconds of all parts; may be inf from the limit on
+Time = Callable[[int, int, float], float]  # size, groups, limit -> seconds of all; may be inf from the limit on
 
 
-class FastestParts:
-    """The search for the size of parts, and the groups, with which all parts take the least time.
+class FastestMicroBatches:
+    """The search for the size of micro-batches, and the groups, with which all of them take the least time.
 
-    In small parts and groups fewer processing elements wait for one another; in large ones more of them share an array.
+    In small ones and small groups fewer processing elements wait for one another; in large ones more share an array.
 
     Attributes:
-        best: size and groups; None: no parts are faster than the whole.
+        best: size and groups; None: none are faster than the whole.
     """
 
     def __init__(self, extent: int, groups: Callable[[int], Sequence[int]], limits: tuple[float, float], time: Time):
@@ -94,7 +87,7 @@ class FastestParts:
         self.best: tuple[int, int] | None = None
 
     def search(self) -> tuple[int, int] | None:
-        """Return the best: a descent from the smallest parts in one group, to a faster neighbour while there is one."""
+        """Return the best: a descent from the smallest ones in one group, to a faster neighbour while there is one."""
         if self._least_s <= _WORTH_IT * self._floor_s:
             return None
         for start in range(len(self._groups)):

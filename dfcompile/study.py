@@ -15,14 +15,10 @@ from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import Model
 from dfcompile.host.stages import counted, work_of
-from dfcompile.lowering import (
-    KnownAlternatives,
-    check_choices,
-    known_alternatives,
-)
+from dfcompile.lowering import KnownAlternatives, check_choices, known_alternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
 from dfcompile.lowering.levels import level_two
-from dfcompile.micro_batches import Parts
+from dfcompile.micro_batches import RunMicroBatches
 from dfcompile.options import Aim, Choice, Effort, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan
 from dfcompile.records import replace
@@ -71,17 +67,17 @@ class Point(Struct, frozen=True, eq=False):
     repetition: Repetition | None = None
     is_saved: bool = False
     alternatives: KnownAlternatives | None = None
-    parts: Parts | None = None
+    micro_batches: RunMicroBatches | None = None
 
     @property
     def all_pes(self) -> int:
         """Processing elements of a chip, in all groups."""
-        return self.pes if self.parts is None else self.parts.pes
+        return self.pes if self.micro_batches is None else self.micro_batches.pes
 
     @property
     def whole_system(self) -> backend.System:
         """The system with all groups."""
-        return self.system if self.parts is None else self.parts.system
+        return self.system if self.micro_batches is None else self.micro_batches.system
 
     @property
     def sram_bytes(self) -> float:

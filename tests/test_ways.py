@@ -67,7 +67,6 @@ BESIDE = {
         "dfmodel_backend/columns.py", "dfmodel_backend/options.py", "dfmodel_backend/workload/graph.py",
         "dfmodel_backend/machine/system.py", "dfmodel_backend/machine/cost.py",
         "dfmodel_backend/machine/network/topologies.py", "dfmodel_backend/machine/network/dimension_kind.py",
-        "dfmodel_backend/machine/network/dimensions.py",
     ),
 }  # fmt: skip
 TITLES = {

@@ -64,25 +64,25 @@ def audit_report(report: Report, exploration: Exploration) -> None:
             expect(f"{where}.makespan_cycles", result.makespan_cycles, whole, 0 if is_told else _TWELVE_DIGITS)
             audit_mapping(f"{where}.mapping", result.mapping, point)
             dims = exploration.options.dims
-            _audit_parts(f"{where}.micro_batches", result.micro_batches, point, dims, traffic.proved_bytes)
+            _audit_micro_batches(f"{where}.micro_batches", result.micro_batches, point, dims, traffic.proved_bytes)
             ideals.audit(f"{where}.mapping", result.mapping, point)
 
 
-def _audit_parts(
+def _audit_micro_batches(
     where: str, found: MicroBatchesSummary | None, point: Point, dims: Mapping[str, int], proved_bytes: int
 ) -> None:
-    """Hold the parts of a model against its size, and what groups of elements have against the chip."""
-    parts, runs, group = point.parts, point.attained.runs, point.system
-    if found is None or parts is None:
-        expect(f"{where}: whether there are some", found is not None, parts is not None)
+    """Hold micro-batches against the size of the model, and what groups of elements have against the chip."""
+    ran, runs, group = point.micro_batches, point.attained.runs, point.system
+    if found is None or ran is None:
+        expect(f"{where}: whether there are some", found is not None, ran is not None)
         expect(f"{where}: runs", runs, 1)
         return
-    expect_figures(where, found, dimension=parts.dimension, size=parts.size, count=runs, at_once=parts.at_once)
-    expect(f"{where}: all indices", found.count * found.size, dims[parts.dimension])
-    expect(f"{where}.count", parts.count, runs)
-    expect(f"{where}: bytes that are proved", parts.proved_bytes, proved_bytes)
-    whole, groups = parts.system, parts.at_once
-    expect_at_least(f"{where}: processing elements", parts.pes, groups * point.pes, "those of all groups")
+    expect_figures(where, found, dimension=ran.dimension, size=ran.size, count=runs, at_once=ran.at_once)
+    expect(f"{where}: all indices", found.count * found.size, dims[ran.dimension])
+    expect(f"{where}.count", ran.count, runs)
+    expect(f"{where}: bytes that are proved", ran.proved_bytes, proved_bytes)
+    whole, groups = ran.system, ran.at_once
+    expect_at_least(f"{where}: processing elements", ran.pes, groups * point.pes, "those of all groups")
     for name, chip, one in (
         ("SRAM", on_chip(whole.accelerator.sram, whole), on_chip(group.accelerator.sram, group)),
         ("DRAM bandwidth", dram_bytes_per_ns(whole), dram_bytes_per_ns(group)),

@@ -1,6 +1,5 @@
 """The names of the back end, each with its module: what type checkers read, and what finds a name when it is used."""
 
-from dfcompile.dfmodel_backend.assumption import Assumption as Assumption
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures as KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping as TaskMapping
 from dfcompile.dfmodel_backend.attained.mapping import in_parts as in_parts
@@ -16,6 +15,7 @@ from dfcompile.dfmodel_backend.machine.system import Amount as Amount
 from dfcompile.dfmodel_backend.machine.system import System as System
 from dfcompile.dfmodel_backend.machine.system_file import load_system as load_system
 from dfcompile.dfmodel_backend.machine.system_file import read_named_system as read_named_system
+from dfcompile.dfmodel_backend.options import Assumption as Assumption
 from dfcompile.dfmodel_backend.options import MappingOptions as MappingOptions
 from dfcompile.dfmodel_backend.options import Overlap as Overlap
 from dfcompile.dfmodel_backend.placement import PlacedConfiguration as PlacedConfiguration

@@ -1,4 +1,7 @@
-"""What the mapping of a dataflow graph, and the solution of a design, depend on besides graph and system."""
+"""What the mapping of a dataflow graph, and the solution of a design, depend on besides graph and system.
+
+And what figures rest on, said in the report, and how far a time is above its bound.
+"""
 
 from enum import StrEnum, unique
 from functools import reduce
@@ -106,3 +109,16 @@ class DesignOptions(Struct, frozen=True):
         """What the sharding minimises."""
         default = ShardingObjective.BYTES if self.compatibility.sharding_of_fewest_bytes else ShardingObjective.TIME
         return self.objective or default
+
+
+def gap_above(bound: float, time: float) -> float:
+    """Return (time - bound) / bound, as gaps of makespans are given; 0 of a time that is its bound."""
+    return (time - bound) / bound if time != bound else 0.0
+
+
+class Assumption(Struct, frozen=True):
+    """A value that the user did not give, and where it comes from."""
+
+    name: str
+    value: str
+    source: str

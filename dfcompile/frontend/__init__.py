@@ -36,22 +36,15 @@ from dfcompile.frontend.sdfg.identifiers import input_connector as input_connect
 from dfcompile.frontend.sdfg.identifiers import output_connector as output_connector
 
 if TYPE_CHECKING:
-    from dfcompile.frontend.sdfg.element_copies import NodeCopies as NodeCopies
-    from dfcompile.frontend.sdfg.element_copies import Prototype as Prototype
-    from dfcompile.frontend.sdfg.element_copies import WholeMemlets as WholeMemlets
-    from dfcompile.frontend.sdfg.element_copies import untyped_connectors as untyped_connectors
     from dfcompile.frontend.sdfg.operator_node import OperatorNode as OperatorNode
     from dfcompile.frontend.sdfg.operator_node import scalar_type as scalar_type
 
 
-# Where the names are that need DaCe, which takes half a second: it is imported when one of them is first used.
-_PLACES: Final = {
-    **dict.fromkeys(("NodeCopies", "Prototype", "WholeMemlets", "untyped_connectors"), "element_copies"),
-    **dict.fromkeys(("OperatorNode", "scalar_type"), "operator_node"),
-}
+# Names that need DaCe, which takes half a second: it is imported when one of them is first used.
+_OF_DACE: Final = ("OperatorNode", "scalar_type")
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
+    if name not in _OF_DACE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"dfcompile.frontend.sdfg.{_PLACES[name]}"), name)
+    return getattr(importlib.import_module("dfcompile.frontend.sdfg.operator_node"), name)

@@ -14,7 +14,6 @@ from dace.sdfg.nodes import AccessNode
 from dfcompile.errors import InternalError
 from dfcompile.frontend import AttributeValue, ChosenExpansion, Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg import operator_graph
-from dfcompile.frontend.sdfg.element_copies import array_copy, number_elements
 from dfcompile.frontend.sdfg.operator_node import scalar_type
 from dfcompile.lowering.canonical_fragment import Border, CanonicalFragment
 from dfcompile.lowering.nests.program import View
@@ -80,8 +79,9 @@ class ProgramBuilder(operator_graph.OperatorGraph):
         """
         if name in self.sdfg.arrays:
             raise InternalError(f"array {name!r}: added twice")
-        like = array_copy(tuple(shape), dtype, is_transient=not self._is_output(name), is_materialised=materialised)
-        self.sdfg.add_datadesc(name, like)
+        storage = dace.StorageType.CPU_Heap if materialised else dace.StorageType.Default
+        transient = not self._is_output(name)
+        self.sdfg.add_array(name, tuple(shape), scalar_type(dtype), storage=storage, transient=transient)
 
     def adopt_outputs(self, source: dace.SDFG, op: Node) -> None:
         """Add the arrays that an operator writes as they were declared at the level before."""
@@ -108,7 +108,7 @@ class ProgramBuilder(operator_graph.OperatorGraph):
         is_same = dtype == declared_tensor(self.sdfg, source).dtype
         self.sdfg.add_view(name, list(view.tensor.shape), same if is_same else scalar_type(dtype))
         node = self.new_access(name)
-        self.state.add_edge(self.access(source), None, node, "views", self.whole.of(source))
+        self.state.add_edge(self.access(source), None, node, "views", operator_graph.whole_memlet(self.state, source))
         self._views.add(name)
 
     def rewrite(self, name: str) -> tuple[AccessNode, AccessNode]:
@@ -139,7 +139,7 @@ def drop_unused(sdfg: dace.SDFG, border: Iterable[Port], parameters: Mapping[str
     kept = used | {port.array for port in border}
     for name in [name for name in sdfg.arrays if name not in kept]:
         sdfg.remove_data(name, validate=False)
-    number_elements(sdfg)
+    operator_graph.number_elements(sdfg)
     return MappingProxyType({name: value for name, value in parameters.items() if name in used})
 
 

@@ -14,8 +14,7 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Coverage, Level, Program
-from dfcompile.frontend.sdfg.element_copies import WholeMemlets
-from dfcompile.frontend.sdfg.operator_graph import add_operator
+from dfcompile.frontend.sdfg.operator_graph import add_operator, whole_memlet
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
@@ -228,7 +227,8 @@ class ProgramRewriter:
         for edge in self._reading(old):
             if names is None or (isinstance(edge.dst, OperatorNode) and edge.dst.name in names):
                 self._state.remove_edge(edge)
-                self._state.add_edge(target, None, edge.dst, edge.dst_conn, self._whole.of(new.name))
+                memlet = whole_memlet(self._state, new.name)
+                self._state.add_edge(target, None, edge.dst, edge.dst_conn, memlet)
 
     def add_tensor(self, name: str, shape: Iterable[int], dtype: str) -> Tensor:
         """Add a tensor for `insert` to write and return it; a name that is taken gets underscores behind it."""
@@ -272,7 +272,6 @@ class ProgramRewriter:
             self._sdfg = dace.SDFG.from_json(self._program.sdfg.to_json())
             self._is_changed = True
             self._index()
-            self._whole = WholeMemlets(self._sdfg)
 
     def _form(
         self, operator: CanonicalOperator | str, attributes: Attributes | None, last: Operator | None = None
@@ -305,7 +304,7 @@ class ProgramRewriter:
         """Add an operator; the fields of a canonical one are checked against its tensors."""
         if isinstance(operator, CanonicalOperator):
             operator.check(op.operands(), op.results())
-        return add_operator(self._state, described(op, op.attributes), self._node_of, self._whole)
+        return add_operator(self._state, described(op, op.attributes), self._node_of)
 
     def _remove_data(self, tensor: Tensor) -> None:
         for view in self.views(tensor):

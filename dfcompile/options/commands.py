@@ -54,7 +54,7 @@ class DagOptions:
     max_fifo: int | None = shared.MAX_FIFO
     what_if: Mapping[str, int | str] = shared.WHAT_IF
     objective: Objective = schedules(
-        "Which schedule to choose: the shortest, or the one with the smallest FIFOs among those nearly as short.",
+        "Which schedule to choose: the shortest, or the one with the smallest FIFOs among those nearly as short."
     )
     slack: Fraction | None = schedules(
         "With --objective fifo: how much longer than the shortest it may take. Without, 10.",

@@ -39,10 +39,10 @@ class Options:
         more="A [text](choosing.md#keeping-a-choice) of options.",
     )
     objective: Aim = lowering(
-        "What to minimise when choosing: time on the machine, makespan as if memory took no time, I/O, energy or cost.",
+        "What to minimise when choosing: time on the machine, makespan as if memory took no time, I/O, energy or cost."
     )
     volumes: Volumes = lowering(
-        "What to count on an edge between two tasks: what the task itself moves, or the whole array.",
+        "What to count on an edge between two tasks: what the task itself moves, or the whole array."
     )
     partition: str = shared.PARTITION
     effort: Effort = replace(shared.EFFORT, default=Effort.QUICK)

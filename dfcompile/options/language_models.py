@@ -92,10 +92,7 @@ class LanguageOptions:
     )
     shard_optimiser: bool = machine("Let replicas share the states of the optimiser, with --train.")
     interleave: int = machine(
-        "Runs of layers that each pipeline stage has, with --train.",
-        read=within(1, 2**10),
-        default=1,
-        metavar="RUNS",
+        "Runs of layers that each pipeline stage has, with --train.", read=within(1, 2**10), default=1, metavar="RUNS"
     )
     chips: str = first("Numbers of chips to try.", read=joined_counts, default="1", metavar="N[,N…]")
     degrees: str | None = machine(

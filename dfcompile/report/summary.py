@@ -17,7 +17,7 @@ from dfcompile.io_bounds.fusion.residency import ResidencyPlan
 from dfcompile.io_bounds.operators import BoundedModel
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints, least_work, longest_chain
-from dfcompile.micro_batches import Parts
+from dfcompile.micro_batches import RunMicroBatches
 from dfcompile.options import Options
 from dfcompile.records import replace
 from dfcompile.report import figures as report
@@ -193,7 +193,7 @@ def _result(point: Point, mapping: mapping_figures.MappingSummary, plans: Traffi
         mapping=mapping,
         traffic=traffic_summary(plans, point),
         verification=verification,
-        micro_batches=None if point.parts is None else filled(report.MicroBatchesSummary, point.parts),
+        micro_batches=None if point.micro_batches is None else filled(report.MicroBatchesSummary, point.micro_batches),
     )
 
 
@@ -294,17 +294,17 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[report.Assu
         *(report.AssumptionSummary(*each, "--passes") for each in passes),
         *schedules.schedule_assumptions(point.scheduled for point in points),
     ]
-    found += [_of_parts(point.parts) for point in points if point.parts is not None]
+    found += [_of_micro_batches(point.micro_batches) for point in points if point.micro_batches is not None]
     mapped = (each for point in points for each in (*point.attained.assumptions, *point.mapping.assumptions))
     # Every result says how many PEs it has.
     found += [filled(report.AssumptionSummary, each) for each in mapped if each.source != "--pes"]
     return tuple(dict.fromkeys(found))
 
 
-def _of_parts(parts: Parts) -> report.AssumptionSummary:
-    runs = f"{parts.count} of {parts.dimension}={parts.size}, {parts.at_once} at once"
+def _of_micro_batches(ran: RunMicroBatches) -> report.AssumptionSummary:
+    runs = f"{ran.count} of {ran.dimension}={ran.size}, {ran.at_once} at once"
     told = f"{runs}: none needs results of another, each reads all weights; schedule and operators are of one"
-    return report.AssumptionSummary(f"micro-batches on {parts.pes} PEs", told, "--micro-batches, --dim")
+    return report.AssumptionSummary(f"micro-batches on {ran.pes} PEs", told, "--micro-batches, --dim")
 
 
 def automatic_summary(selection: Selection, makespan_cycles: int | None) -> operator_figures.AutomaticSummary:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from bisect import bisect_right, insort
 from heapq import heappop, heappush
-from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.analysis import apart, order_from_sources
+from dfcompile.canonical_dag.analysis import order_from_sources
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.distinct import numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import timing
 from dfcompile.scheduler.blocks import Blocks, by_urgency
-from dfcompile.scheduler.free_elements import FreeElements
 from dfcompile.scheduler.schedules import NO_PE
 
 
@@ -112,8 +110,8 @@ class Placing(Struct, frozen=True, eq=False):
     """
 
     sequence: list[int]
-    begin: Sequence[int]
-    pe: Sequence[int]
+    begin: list[int]
+    pe: list[int]
     relayed: Bool
     makespan_cycles: int
 
@@ -150,38 +148,27 @@ def place_shortest(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int
     return min(placed, key=lambda placing: placing.makespan_cycles)
 
 
-_FEW = 16  # gangs that are placed one by one as fast as at once
-_MOST_CYCLES = 2**62  # that columns are used for
-
-
 class _Placer:
     """What has been placed so far, and what waits."""
 
     def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int) -> None:
         self._dag, self._gangs = dag, gangs
-        self._free = FreeElements(min(pes, max(dag.tasks_count, 1)))  # no more can be used
-        self._start, self._last_out = (np.array(each, dtype=np.int64) for each in (gangs.start, gangs.last_out))
+        self._free = [(0, pe) for pe in range(min(pes, max(dag.tasks_count, 1)))]  # no more can be used
+        self._last_pe = len(self._free)  # above the numbers of all
         tasks = np.flatnonzero(dag.is_computational)  # by gang, those of one by increasing start
-        tasks = tasks[np.lexsort((tasks, self._start[tasks], gangs.gang[tasks]))]
+        tasks = tasks[np.lexsort((tasks, np.array(gangs.start, dtype=np.int64)[tasks], gangs.gang[tasks]))]
         rows = np.searchsorted(gangs.gang[tasks], np.arange(gangs.count + 1))
         self._task, self._task_row = _packed(tasks), _packed(rows)
         # The task of a gang of one, which most are; ``_SEVERAL`` of others.
-        self._only_task = np.where(np.diff(rows) == 1, np.append(tasks, _SEVERAL)[rows[:-1]], _SEVERAL)
-        self._only: list[int] = self._only_task.tolist()
+        self._only: list[int] = np.where(np.diff(rows) == 1, np.append(tasks, _SEVERAL)[rows[:-1]], _SEVERAL).tolist()
         self._gate, self._follower, self._row = _links(dag, gangs)
         self._missing: list[int] = np.bincount(self._follower, minlength=gangs.count).tolist()
-        # No time is later than all tasks and waits together.
-        longest = (
-            np.abs(np.array(self._gate, dtype=np.float64)).sum() + np.array(gangs.last_out, dtype=np.float64).sum()
-        )
-        self._are_columns = bool(longest < _MOST_CYCLES)
-        self._ready_at, self._begin = (
-            _zeros(gangs.count) if self._are_columns else [0] * gangs.count for _ in range(2)
-        )
+        self._ready_at = [0] * gangs.count
         self._urgency: list[int] = []
         self._waiting: list[tuple[int, int, int]] = []  # (data are there, -urgency, gang)
         self._pool: list[tuple[int, int]] = []  # (-urgency, gang)
-        self._pe = array("i", [NO_PE]) * dag.nodes_count
+        self._begin = [0] * gangs.count
+        self._pe = [NO_PE] * dag.nodes_count
         self._sequence: list[int] = []
         self._latest = 0
 
@@ -189,70 +176,23 @@ class _Placer:
         gangs, begin = self._gangs, np.array(self._begin, dtype=np.int64)
         relayed = np.flatnonzero(gangs.relayed)
         producer, consumer = self._dag.edge_source[relayed], self._dag.edge_target[relayed]
-        start = self._start[consumer] + begin[gangs.gang[consumer]]
-        last_out = self._last_out[producer] + begin[gangs.gang[producer]]
+        start = np.array(gangs.start, dtype=np.int64)[consumer] + begin[gangs.gang[consumer]]
+        last_out = np.array(gangs.last_out, dtype=np.int64)[producer] + begin[gangs.gang[producer]]
         early = np.zeros_like(gangs.relayed)
         early[relayed] = start < last_out  # else memory does as well
         return Placing(self._sequence, self._begin, self._pe, early, self._latest)
 
     def in_order(self, sequence: list[int]) -> Placing:
-        for first, end in pairwise(self._runs(sequence) if self._are_columns else (0, len(sequence))):
-            if end - first < _FEW or not self._are_columns:
-                for gang in sequence[first:end]:
-                    self._put(gang, self._earliest(gang))
-            else:
-                self._put_all(sequence[first:end])
+        for gang in sequence:
+            self._put(gang, self._earliest(gang))
         return self._placing()
-
-    def _runs(self, sequence: list[int]) -> list[int]:
-        """Return where parts of a sequence begin of whose gangs none waits for another one of them, and the end."""
-        place = np.empty(len(sequence), dtype=np.int64)
-        place[np.array(sequence, dtype=np.int64)] = np.arange(len(sequence))
-        waiting, awaited = place[_column(self._follower)], np.repeat(place, np.diff(_column(self._row)))
-        return apart(len(sequence), waiting, awaited)
-
-    def _put_all(self, sequence: list[int]) -> None:
-        """Place gangs that do not wait for one another; at once what follows one another and is alike."""
-        gangs = np.array(sequence)
-        ready, only = _column(self._ready_at)[gangs], self._only_task[gangs]
-        start, last_out = self._start[only], self._last_out[only]
-        differs = np.ones(len(gangs) + 1, dtype=np.bool_)
-        differs[1:-1] = (only[1:] == _SEVERAL) | (only[:-1] == _SEVERAL)
-        for column in (ready, start, last_out):
-            differs[1:-1] |= column[1:] != column[:-1]
-        for first, end in pairwise(np.flatnonzero(differs).tolist()):
-            if end - first == 1:
-                self._begin[sequence[first]] = begin = self._earliest(sequence[first])
-                self._occupy(sequence[first], begin)
-            else:
-                times = int(ready[first]), int(start[first]), int(last_out[first])
-                _column(self._begin)[gangs[first:end]] = self._occupy_alike(only[first:end], *times)
-        self._sequence += sequence
-        rows = _column(self._row)
-        counts = rows[gangs + 1] - rows[gangs]
-        links = np.arange(counts.sum()) + np.repeat(rows[gangs] - np.cumsum(counts) + counts, counts)
-        gates = np.repeat(_column(self._begin)[gangs], counts) + _column(self._gate)[links]
-        np.maximum.at(_column(self._ready_at), _column(self._follower)[links], gates)
-
-    def _occupy_alike(self, tasks: Int64, ready: int, start: int, last_out: int) -> Int64:
-        """Put tasks on elements that are alike and each a gang; return when these begin."""
-        begins, done = np.empty(len(tasks), dtype=np.int64), 0
-        while done < len(tasks):
-            begin = max(ready, self._free.first - start)
-            taken = self._free.take(begin + start, len(tasks) - done if last_out > start else 1)
-            _column(self._pe)[tasks[done : done + len(taken)]] = taken
-            begins[done : done + len(taken)] = begin
-            done += len(taken)
-            self._free.put(begin + last_out, taken)
-            self._latest = max(self._latest, begin + last_out)
-        return begins
 
     def by_urgency(self) -> Placing:
         self._urgency = self._urgencies()
         for gang in [gang for gang, missing in enumerate(self._missing) if not missing]:
             self._admit(gang)
         while self._waiting or self._pool:
-            now = self._free.first if self._pool else max(self._free.first, self._waiting[0][0])
+            now = self._free[0][0] if self._pool else max(self._free[0][0], self._waiting[0][0])
             while self._waiting and self._waiting[0][0] <= now:
                 _, urgency, gang = heappop(self._waiting)
                 heappush(self._pool, (urgency, gang))
@@ -272,8 +212,8 @@ class _Placer:
     def _earliest(self, gang: int) -> int:
         begin, start, only = self._ready_at[gang], self._gangs.start, self._only[gang]
         if only != _SEVERAL:
-            return max(begin, self._free.first - start[only])
-        for free, task in zip(self._free, self._tasks(gang), strict=False):
+            return max(begin, self._free[0][0] - start[only])
+        for (free, _), task in zip(self._free, self._tasks(gang), strict=False):
             if free - start[task] > begin:
                 begin = free - start[task]
         return begin
@@ -307,21 +247,29 @@ class _Placer:
 
     def _occupy(self, gang: int, begin: int) -> None:
         start, last_out, free, only = self._gangs.start, self._gangs.last_out, self._free, self._only[gang]
-        taken = []
-        for task in self._tasks(gang) if only == _SEVERAL else (only,):
-            elements = free.take(begin + start[task])
-            self._pe[task] = elements[0]
-            taken.append((begin + last_out[task], elements))
-        for end, elements in taken:
-            free.put(end, elements)
+        if only != _SEVERAL:
+            pe = free.pop(bisect_right(free, (begin + start[only], self._last_pe)) - 1)[1]
+            self._pe[only] = pe
+            end = begin + last_out[only]
+            insort(free, (end, pe))
             if end > self._latest:
                 self._latest = end
+            return
+        taken = []
+        for task in self._tasks(gang):
+            _, pe = free.pop(bisect_right(free, (begin + start[task], self._last_pe)) - 1)
+            self._pe[task] = pe
+            taken.append((begin + last_out[task], pe))
+        for entry in taken:
+            insort(free, entry)
+            if entry[0] > self._latest:
+                self._latest = entry[0]
 
     def _urgencies(self) -> list[int]:
         """Return the longest way from the beginning of each gang to the end, over gangs."""
         gangs, task = self._gangs, self._dag.is_computational
         longest = np.zeros(gangs.count, dtype=np.int64)
-        np.maximum.at(longest, gangs.gang[task], self._last_out[task])
+        np.maximum.at(longest, gangs.gang[task], np.array(gangs.last_out, dtype=np.int64)[task])
         urgency: list[int] = longest.tolist()
         source = np.repeat(np.arange(gangs.count), np.diff(np.array(self._row)))
         order = order_from_sources(gangs.count, source, np.array(self._follower, dtype=np.int64))
@@ -352,13 +300,3 @@ def _links(dag: CanonicalDag, gangs: Gangs) -> tuple[array[int], array[int], arr
 def _packed(column: Int32 | Int64) -> array[int]:
     """Return a column as what is read one by one as fast as a list, at a fifth of its size."""
     return array("q", column.astype(np.int64).tobytes())
-
-
-def _column(packed: array[int] | list[int]) -> Int64:
-    """Return what is packed as a column that shares its memory."""
-    assert isinstance(packed, array)
-    return np.frombuffer(packed, dtype=packed.typecode)
-
-
-def _zeros(count: int) -> array[int]:
-    return array("q", bytes(8 * count))

@@ -51,7 +51,7 @@ class GapIndex:
         if end > self._end_of_all:
             self._end_of_all = end
         if not self._chunks:
-            self._open_chunks(0, [[gap]])
+            self._open_chunk(0, [gap])
             return
         position = max(bisect_right(self._first, gap) - 1, 0)
         chunk = self._chunks[position]
@@ -63,52 +63,30 @@ class GapIndex:
         if end - start > self._limits[1, position]:
             self._limits[1, position] = end - start
         if len(chunk) > _CHUNK:
-            self._open_chunks(position + 1, [chunk[_CHUNK // 2 :]])
+            self._open_chunk(position + 1, chunk[_CHUNK // 2 :])
             del chunk[_CHUNK // 2 :]
             self._summarise(position)
 
-    def take(self, ready: int, duration: int, latest: int) -> Gap | None:
-        """Take out the gap in which ``duration`` cycles can begin earliest, from ``ready`` to ``latest``.
+    def book(self, ready: int, duration: int, latest: int, most: int) -> list[tuple[int, int]]:
+        """Book ``duration`` cycles in each of some gaps, to begin from ``ready`` to ``latest``.
 
         Among the gaps that allow a begin at ``ready`` the one with the earliest start is taken; among these the one
-        that ends first, then that of the lowest processing element.
-        """
-        found = self._find(ready, duration, latest)
-        if found is None:
-            return None
-        position, place = found
-        chunk = self._chunks[position]
-        gap = chunk.pop(place)
-        if not chunk:
-            self._remove_chunks([position])
-        return gap
-
-    def book(self, ready: int, duration: int, latest: int, most: int) -> list[tuple[int, int]]:
-        """Take gaps one after another as `take` does, up to so many, and put back what is left of each.
-
-        Gaps that begin before the first one is used up are taken together: what is left of these comes after them.
+        that ends first, then that of the lowest processing element. If there is none, the first later one is. Gaps that
+        begin before the first one is used up are taken together: what is left of these comes after them.
 
         Returns:
-            For each the cycle in which its ``duration`` cycles begin, and its processing element.
+            For each of up to ``most`` gaps the cycle in which its cycles begin, and its processing element.
         """
         booked: list[tuple[int, int]] = []
-        if most == 1:
-            gap = self.take(ready, duration, latest)
-            if gap is not None:
-                begin = max(gap[0], ready)
-                self.add(gap[0], begin, gap[2])
-                self.add(begin + duration, gap[1], gap[2])
-                booked.append((begin, gap[2]))
-            return booked
         while len(booked) < most and (found := self._find(ready, duration, latest)) is not None:
             position, place = found
             end = min(max(self._chunks[position][place][0], ready) + duration, latest + 1)
             taken = self._take_before(end, position, (ready, duration), most - len(booked))
-            begins = [max(start, ready) for start, _, _ in taken]
-            booked += [(begin, pe) for begin, (_, _, pe) in zip(begins, taken, strict=True)]
-            left = [(start, begin, pe) for begin, (start, _, pe) in zip(begins, taken, strict=True) if start < begin]
-            done = ((begin + duration, stop, pe) for begin, (_, stop, pe) in zip(begins, taken, strict=True))
-            self._add_all(sorted([*left, *(gap for gap in done if gap[0] < gap[1])]))
+            for start, stop, pe in taken:
+                begin = max(start, ready)
+                self.add(start, begin, pe)
+                self.add(begin + duration, stop, pe)
+                booked.append((begin, pe))
         return booked
 
     def _take_before(self, end: int, position: int, asked: tuple[int, int], most: int) -> list[Gap]:
@@ -117,7 +95,7 @@ class GapIndex:
         Args:
             end: that cycle.
             position: of the first chunk that has any.
-            asked: ``ready`` and ``duration``, as `take` has them.
+            asked: ``ready`` and ``duration``, as `book` has them.
             most: of them.
         """
         ready, duration = asked
@@ -140,31 +118,8 @@ class GapIndex:
         self._remove_chunks(empty)
         return taken
 
-    def _add_all(self, gaps: list[Gap]) -> None:
-        """Add gaps that are not empty, in order, those of a chunk at once."""
-        at = 0
-        while at < len(gaps):
-            position = max(bisect_right(self._first, gaps[at]) - 1, 0)
-            follows = self._first[position + 1 : position + 2]
-            end = bisect_left(gaps, follows[0], at + 1) if follows else len(gaps)
-            if end - at == 1 or not self._chunks:
-                self.add(*gaps[at])
-                at += 1
-                continue
-            chunk = self._chunks[position]
-            self._end_of_all = max(self._end_of_all, *(stop for _, stop, _ in gaps[at:end]))
-            chunk += gaps[at:end]
-            chunk.sort()
-            self._first[position] = min(self._first[position], chunk[0])
-            if len(chunk) > _CHUNK:
-                size = _CHUNK // 2
-                self._open_chunks(position + 1, [chunk[more : more + size] for more in range(size, len(chunk), size)])
-                del chunk[size:]
-            self._summarise(position)
-            at = end
-
     def _find(self, ready: int, duration: int, latest: int) -> tuple[int, int] | None:
-        """Return the chunk of the gap that `take` takes, and its place there."""
+        """Return the chunk of the gap that `book` takes first, and its place there."""
         if ready + duration > self._end_of_all:
             return None
         begun = bisect_left(self._first, (ready + 1,))  # chunks whose first gap is open at ``ready``
@@ -179,8 +134,8 @@ class GapIndex:
         Args:
             limit: of chunks that decides: 0 the latest end, 1 the longest gap.
             chunks: the range that is searched.
-            ready: as `take` has it.
-            duration: as `take` has it.
+            ready: as `book` has it.
+            duration: as `book` has it.
         """
         wanted = ready + duration
         limits, least = self._limits[limit], duration if limit else wanted
@@ -204,15 +159,14 @@ class GapIndex:
         ends, lengths = [end for _, end, _ in chunk], [end - start for start, end, _ in chunk]
         self._limits[:, position] = max(ends), max(lengths)
 
-    def _open_chunks(self, position: int, chunks: list[list[Gap]]) -> None:
-        before, count = len(self._chunks), len(self._chunks) + len(chunks)
-        while count > self._limits.shape[1]:
+    def _open_chunk(self, position: int, chunk: list[Gap]) -> None:
+        count = len(self._chunks)
+        if count == self._limits.shape[1]:
             self._limits = np.concatenate([self._limits, self._limits], axis=1)
-        self._limits[:, position + len(chunks) : count] = self._limits[:, position:before]
-        self._chunks[position:position] = chunks
-        self._first[position:position] = [chunk[0] for chunk in chunks]
-        for at in range(position, position + len(chunks)):
-            self._summarise(at)
+        self._limits[:, position + 1 : count + 1] = self._limits[:, position:count]
+        self._chunks.insert(position, chunk)
+        self._first.insert(position, chunk[0])
+        self._summarise(position)
 
     def _remove_chunks(self, positions: list[int]) -> None:
         for position in reversed(positions):

@@ -52,5 +52,5 @@ SCHEDULER = (
     Mutant("scheduler/gaps.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
     Mutant("scheduler/simulation/stretch.py", '= "right" if hand_over or hop_cycles else "left"', '= "left"'),
     Mutant("scheduler/simulation/plan.py", "both[4 if replay.is_reversed else 5,", "both[5,"),
-    Mutant("scheduler/simulation/unthrottled.py", "unit.rows[node], unit.draining[node]", "unit.rows[node]"),
+    Mutant("scheduler/simulation/unthrottled.py", "int(largest[1]) if len(largest) > 1 else clock", "clock"),
 )

@@ -13,7 +13,7 @@ import pytest
 from dfcompile.audit.reports import audit_report
 from dfcompile.driver import Exploration, explore
 from dfcompile.errors import UserError, VerificationError
-from dfcompile.micro_batches import FastestParts, groups_of, sizes_of
+from dfcompile.micro_batches import FastestMicroBatches, groups_of, sizes_of
 from dfcompile.options import MicroBatches, Options, read_options
 from dfcompile.records import replace
 from dfcompile.report.screen import saved_choice
@@ -34,7 +34,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def _in_parts(model: Path, said: str = "N=16", **more: object) -> Exploration:
+def _in_micro_batches(model: Path, said: str = "N=16", **more: object) -> Exploration:
     return explore(asked(model, (4,), "quick", dims=DIMS, micro_batches=said, **more))
 
 
@@ -56,7 +56,7 @@ def test_groups_are_the_fewest_for_their_rounds(count: int, pes: int) -> None:
 
 
 def _found(whole_s: float, floor_s: float, times: Callable[[int, int, float], float]) -> tuple[int, int] | None:
-    return FastestParts(64, lambda size: groups_of(64 // size, 16), (whole_s, floor_s), times).search()
+    return FastestMicroBatches(64, lambda size: groups_of(64 // size, 16), (whole_s, floor_s), times).search()
 
 
 def test_parts_that_take_least_time_are_found_step_by_step() -> None:
@@ -81,7 +81,7 @@ def test_nothing_is_looked_at_where_little_can_be_gained() -> None:
 
 
 def test_totals_are_those_of_all_parts_and_the_rest_is_of_one(chain: Path) -> None:
-    found = _in_parts(chain)
+    found = _in_micro_batches(chain)
     one = explore(asked(chain, (4,), "quick", dims={"N": 16}, micro_batches="whole"))
     report, alone = summarize(found), summarize(one)
     audit_report(report, found)
@@ -141,11 +141,11 @@ def test_chips_exchange_in_every_part(tmp_path: Path) -> None:
 
 
 def test_a_part_of_all_indices_is_the_whole(chain: Path) -> None:
-    assert _in_parts(chain, "N=64").points[0].parts is None
+    assert _in_micro_batches(chain, "N=64").points[0].micro_batches is None
 
 
 def test_choice_in_parts_is_kept(chain: Path, tmp_path: Path) -> None:
-    found = _in_parts(chain, "N=16/2")
+    found = _in_micro_batches(chain, "N=16/2")
     report = summarize(found)
     (tmp_path / "choice.txt").write_text(saved_choice(report))
 
@@ -154,12 +154,12 @@ def test_choice_in_parts_is_kept(chain: Path, tmp_path: Path) -> None:
     )
 
     assert again.points[0].attained.time_s == found.points[0].attained.time_s
-    assert again.points[0].parts == found.points[0].parts
+    assert again.points[0].micro_batches == found.points[0].micro_batches
     audit_report(summarize(again), again)
 
 
 def test_the_audit_refuses_totals_of_a_part(chain: Path) -> None:
-    found = _in_parts(chain)
+    found = _in_micro_batches(chain)
     report = summarize(found)
     (result,) = report.results
     assert result.mapping is not None
@@ -170,8 +170,8 @@ def test_the_audit_refuses_totals_of_a_part(chain: Path) -> None:
     with pytest.raises(VerificationError, match="micro_batches"):
         audit_report(replace(report, results=(replace(result, micro_batches=None),)), found)
     (point,) = found.points
-    assert point.parts is not None
-    twice = replace(point, parts=replace(point.parts, at_once=2))  # on the whole chip each
+    assert point.micro_batches is not None
+    twice = replace(point, micro_batches=replace(point.micro_batches, at_once=2))  # on the whole chip each
     with pytest.raises(VerificationError):
         audit_report(report, replace(found, points=(twice,)))
 
@@ -183,13 +183,13 @@ def test_parts_are_chosen_where_the_whole_takes_longer_than_it_must() -> None:
     (point,), (result,) = found.points, summarize(found).results
     assert result.mapping is not None
 
-    assert point.parts is not None
-    assert point.parts.count * point.parts.size == dims["N"]
+    assert point.micro_batches is not None
+    assert point.micro_batches.count * point.micro_batches.size == dims["N"]
     assert result.mapping.time_s <= 1.06 * result.mapping.ideal_time_s
 
 
 def test_whole_is_kept_where_it_takes_little_more_than_it_must(chain: Path) -> None:
-    assert _in_parts(chain, "auto").points[0].parts is None
+    assert _in_micro_batches(chain, "auto").points[0].micro_batches is None
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_whole_is_kept_where_it_takes_little_more_than_it_must(chain: Path) -> N
 )
 def test_parts_that_there_are_not_are_refused(chain: Path, said: str, expected: str) -> None:
     with pytest.raises(UserError, match=expected):
-        _in_parts(chain, said)
+        _in_micro_batches(chain, said)
 
 
 def test_dependent_parts_are_refused(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_dependent_parts_are_refused(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "softmax.onnx")
 
     with pytest.raises(UserError, match="not known to be independent"):
-        _in_parts(tmp_path / "softmax.onnx")
+        _in_micro_batches(tmp_path / "softmax.onnx")
 
 
 def test_words_of_the_option() -> None:

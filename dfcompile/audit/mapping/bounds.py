@@ -68,7 +68,7 @@ def audit_bound(where: str, summary: MappingSummary, point: Point, times: TaskTi
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
     attained, dag = point.attained, point.variant.dag
-    rounds = 1 if point.parts is None else -(-point.parts.count // point.parts.at_once)
+    rounds = 1 if point.micro_batches is None else -(-point.micro_batches.count // point.micro_batches.at_once)
     time_s, moved = rounds * times.time_ns / PER_S, compulsory_bytes(dag)
     bound_s = _bound_s(where, point, times, moved)
     expect_bound(where, summary, time_s, bound_s, is_optimal=time_s <= bound_s * (1 + ROUNDING))
@@ -118,20 +118,20 @@ def _bound_s(where: str, point: Point, times: TaskTimes, moved: int) -> float:
     memory_ns = moved / dram_bytes_per_ns(system) / point.chips
     overlap = point.mapping.options.overlap
     one_s = combined_ns(overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S
-    if point.parts is None:
+    if point.micro_batches is None:
         return one_s
-    return max(one_s if point.parts.at_once == 1 else 0.0, _bound_of_parts_s(point, times, cycles))
+    return max(one_s if point.micro_batches.at_once == 1 else 0.0, _bound_of_all_s(point, times, cycles))
 
 
-def _bound_of_parts_s(point: Point, times: TaskTimes, least_cycles: int) -> float:
-    """Return what all parts take at least: their work on all processing elements, and what the whole model moves."""
-    attained, system, parts = point.attained, point.attained.system, point.parts
-    assert parts is not None
+def _bound_of_all_s(point: Point, times: TaskTimes, least_cycles: int) -> float:
+    """Return what all micro-batches take at least: their work on all elements, and what the whole model moves."""
+    attained, system, ran = point.attained, point.attained.system, point.micro_batches
+    assert ran is not None
     work = int(work_of(attained.dag, words(attained.dag, system)).sum())
-    cycles = -(-parts.count * work // parts.system.accelerator.cores)
+    cycles = -(-ran.count * work // ran.system.accelerator.cores)
     if system.chips > 1:  # of shares that may be smaller on other chips only that all of them together are the whole
-        cycles = max(parts.count * (least_cycles - 1) + 1, 0)
-    memory_ns = parts.proved_bytes / (dram_bytes_per_ns(parts.system) * system.chips)
+        cycles = max(ran.count * (least_cycles - 1) + 1, 0)
+    memory_ns = ran.proved_bytes / (dram_bytes_per_ns(ran.system) * system.chips)
     return max(cycles * times.period_ns, memory_ns) / PER_S
 
 

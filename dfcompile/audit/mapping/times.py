@@ -195,5 +195,5 @@ def audit_parts(where: str, summary: TimePartsSummary, point: Point, times: Task
 
 def _runs(point: Point) -> tuple[int, int, int]:
     """Return how often the lowering runs, on how many groups of elements, and how many elements there are."""
-    parts = point.parts
-    return (1, 1, point.pes) if parts is None else (parts.count, parts.at_once, parts.pes)
+    ran = point.micro_batches
+    return (1, 1, point.pes) if ran is None else (ran.count, ran.at_once, ran.pes)

@@ -169,7 +169,7 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
 
 def _audit_totals(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:
     attained, system, whole = point.attained, point.attained.system, point.whole_system
-    runs, groups = (1, 1) if point.parts is None else (point.parts.count, point.parts.at_once)
+    runs, groups = (1, 1) if point.micro_batches is None else (point.micro_batches.count, point.micro_batches.at_once)
     dram_bytes = runs * system.chips * sum(times.dram_bytes)
     sram_bytes = groups * max((one.sram_bytes for one in attained.configurations), default=0)
     capacity = on_chip(whole.accelerator.sram, whole)

@@ -29,8 +29,7 @@ def llm(asked: LanguageOptions, outputs: LanguageOutputs) -> None:
             write_text(graph_page(asked, output_width()), outputs.output)
         return
     if plans:
-        from dfcompile.api.serving_plans import serving_run
-        from dfcompile.api.training_plans import training_run
+        from dfcompile.api.plans import serving_run, training_run
 
         with show_stage(f"planning {asked.config}"):
             planned = serving_run(asked) if asked.serve is not None else training_run(asked)

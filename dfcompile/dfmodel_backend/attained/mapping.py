@@ -12,7 +12,6 @@ from msgspec.structs import astuple
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.canonical_dag.part import OUTSIDE
-from dfcompile.dfmodel_backend.assumption import Assumption, gap_above
 from dfcompile.dfmodel_backend.attained.footprints import largest
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
@@ -20,7 +19,7 @@ from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.machine.cost import Roofs, cost_usd, power_w, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import NS_PER_S, Overlap
+from dfcompile.dfmodel_backend.options import NS_PER_S, Assumption, Overlap, gap_above
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.graph import Exchange
 from dfcompile.distinct import numbered

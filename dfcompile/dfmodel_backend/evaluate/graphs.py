@@ -6,14 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import NS_PER_S, MappingOptions, Timed
+from dfcompile.dfmodel_backend.options import NS_PER_S, Assumption, MappingOptions, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice, Sharding, SharedGraph, share_graph
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Exchange
 from dfcompile.errors import InfeasibleError, UserError, nearest

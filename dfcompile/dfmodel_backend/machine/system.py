@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, convert, to_builtins
 
 from dfcompile.canonical_dag.hardware import Hardware
-from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.options import Assumption
 from dfcompile.errors import UserError
 from dfcompile.options.readers import MOST_CYCLES
 from dfcompile.records import replace

@@ -14,7 +14,6 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.named_systems import OWN_FOLDER, NamedSystem, named_systems
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
@@ -33,6 +32,7 @@ from dfcompile.dfmodel_backend.machine.system import (
     Positive,
     System,
 )
+from dfcompile.dfmodel_backend.options import Assumption
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.printable import reason_of

@@ -7,14 +7,13 @@ from msgspec import Struct, field
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.kernel import ProgramShare
-from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.mapping import NOTHING, TaskMapping, map_tasks
 from dfcompile.dfmodel_backend.attained.search import chain_bound_ns
 from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskModel
 from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping, check_task_share
-from dfcompile.dfmodel_backend.options import NS_PER_S
+from dfcompile.dfmodel_backend.options import NS_PER_S, Assumption
 from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Sharding, SharedGraph
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchanges_in_words, times_in_words

@@ -7,14 +7,13 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.assumption import Assumption, gap_above
 from dfcompile.dfmodel_backend.check.collectives import check_exchanges
 from dfcompile.dfmodel_backend.check.mappings import check_mapping
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, total_figures
 from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions, Timed
+from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, Assumption, MappingOptions, Timed, gap_above
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import TIE, Found, ShardingSearch

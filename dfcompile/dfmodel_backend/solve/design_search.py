@@ -6,12 +6,11 @@ from bisect import bisect_left
 
 from msgspec import Struct
 
-from dfcompile.dfmodel_backend.assumption import gap_above
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.fusion.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.degrees import degree_choices, degrees_of, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, never_fits_dram
-from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective, gap_above
 from dfcompile.dfmodel_backend.relax import infeasible_shardings
 from dfcompile.dfmodel_backend.sharding.designs import InterChip, candidate_shardings
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind

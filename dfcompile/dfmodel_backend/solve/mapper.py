@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.assumption import Assumption, gap_above
 from dfcompile.dfmodel_backend.evaluate.graphs import Mapping, configurations_of, total_figures
 from dfcompile.dfmodel_backend.fusion.fuse import GraphProblem
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
@@ -13,7 +12,7 @@ from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, find_so
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import tiles_alone
 from dfcompile.dfmodel_backend.machine.system import Amount, System
-from dfcompile.dfmodel_backend.options import NS_PER_S, MappingOptions
+from dfcompile.dfmodel_backend.options import NS_PER_S, Assumption, MappingOptions, gap_above
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
 from dfcompile.plugins import is_own

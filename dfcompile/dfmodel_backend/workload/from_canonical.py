@@ -5,7 +5,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, LoopPart, TensorRole
-from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.options import Assumption
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel, LoopKind
-from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.options import Assumption
 from dfcompile.errors import UserError, nearest
 
 Offsets = npt.NDArray[np.int64]

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import dace
 from dace.config import Config
-from dace.sdfg.nodes import AccessNode
+from dace.memlet import Memlet
+from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
 from dace.sdfg.state import SDFGState
 from msgspec import Struct
 
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, WholeMemlets, array_copy, number_elements
 from dfcompile.frontend.sdfg.identifiers import ONNX, AttributeValue, input_connector, output_connector
-from dfcompile.frontend.sdfg.operator_node import OperatorNode
+from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.host.dace_guard import NOWHERE
 
 
@@ -51,28 +51,42 @@ class Operator(Struct, frozen=True):
     dialect: str = ONNX
 
 
-def add_operator(
-    state: SDFGState, operator: Operator, access: Callable[[str], AccessNode], whole: WholeMemlets
-) -> OperatorNode:
+def whole_memlet(state: SDFGState, array: str) -> Memlet:
+    """Return a new memlet of all of an array."""
+    return Memlet.from_array(array, state.sdfg.arrays[array])
+
+
+def add_operator(state: SDFGState, operator: Operator, access: Callable[[str], AccessNode]) -> OperatorNode:
     """Add an operator between arrays to a state, and return its node.
 
     Args:
         state: to add it to.
         operator: the operator.
         access: gives the access node of an array.
-        whole: of the state's program.
     """
     read = {input_connector(at): array for at, array in enumerate(operator.operands) if array}
     written = {output_connector(at): array for at, array in enumerate(operator.results) if array}
     words = {"dialect": operator.dialect, "op_type": operator.op_type, "origin": operator.origin}
     attributes, inputs, outputs = operator.attributes, tuple(read), tuple(written)
-    node = NodeCopies().operator(operator.label, attributes=attributes, inputs=inputs, outputs=outputs, **words)
+    node: OperatorNode = OperatorNode(operator.label, attributes=attributes, inputs=inputs, outputs=outputs, **words)
     state.add_node(node)
     for connector, array in read.items():
-        state.add_edge(access(array), None, node, connector, whole.of(array))
+        state.add_edge(access(array), None, node, connector, whole_memlet(state, array))
     for connector, array in written.items():
-        state.add_edge(node, connector, access(array), None, whole.of(array))
+        state.add_edge(node, connector, access(array), None, whole_memlet(state, array))
     return node
+
+
+def number_elements(sdfg: dace.SDFG) -> None:
+    """Replace the random identifiers that DaCe gives to elements of an SDFG of one state."""
+    state = sdfg.start_state
+    sdfg.guid, state.guid = "sdfg", "state"
+    for number, node in enumerate(state.nodes()):
+        node.guid = f"node-{number}"
+        if isinstance(node, (EntryNode, ExitNode)):
+            node.map.guid = f"map-{number}"
+    for number, edge in enumerate(state.edges()):
+        edge.data.guid = f"edge-{number}"
 
 
 class OperatorGraph:
@@ -90,16 +104,15 @@ class OperatorGraph:
         apply_dace_settings()
         self.sdfg = dace.SDFG(name)
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
-        self.whole = WholeMemlets(self.sdfg)
         self._current: dict[str, AccessNode] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: str, *, is_transient: bool) -> None:
         """Add an array."""
-        self.sdfg.add_datadesc(name, array_copy(shape, dtype, is_transient=is_transient))
+        self.sdfg.add_array(name, shape, scalar_type(dtype), transient=is_transient)
 
     def add(self, operator: Operator) -> None:
         """Add an operator behind what writes its operands."""
-        add_operator(self.state, operator, self.access, self.whole)
+        add_operator(self.state, operator, self.access)
 
     def access(self, name: str) -> AccessNode:
         """Return the access node to read an array from, or to write (a part of) it to."""
@@ -107,7 +120,7 @@ class OperatorGraph:
 
     def new_access(self, name: str) -> AccessNode:
         """Return a new access node of an array, which becomes its current one."""
-        self._current[name] = NodeCopies().access(name)
+        self._current[name] = AccessNode(name)
         self.state.add_node(self._current[name])
         return self._current[name]
 

@@ -25,7 +25,7 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, Node
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.frontend import NARROW_REALS, WholeMemlets, scalar_type
+from dfcompile.frontend import NARROW_REALS, scalar_type
 from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.sdfg import add_map_scope
 
@@ -51,16 +51,15 @@ def widen_accumulators(sdfg: dace.SDFG) -> None:
     Args:
         sdfg: of level 2; no longer fit for extraction afterwards.
     """
-    whole = WholeMemlets(sdfg)
     for state in sdfg.states():
         for exit_ in [node for node in state.nodes() if isinstance(node, MapExit)]:
-            _widen(sdfg, state, exit_, whole)
+            _widen(sdfg, state, exit_)
         for node in state.nodes():
             if isinstance(node, MapEntry):
                 node.map.schedule = dace.ScheduleType.Sequential
 
 
-def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, memlets: WholeMemlets) -> None:
+def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit) -> None:
     (inner,) = state.in_edges(exit_)
     if inner.data.wcr is None or inner.data.subset.num_elements() > 1:
         return  # at places that depend on data, the elements themselves are combined, one after another, in memory
@@ -81,7 +80,7 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, memlets: WholeMeml
     subset = ", ".join(loops)
     code = "rounded = dace.float32(value)" if dtype in NARROW_REALS else "rounded = value"
     reads, write = {"value": (sums, Memlet(f"{wide}[{subset}]"))}, (result, Memlet(f"{name}[{subset}]"))
-    add_map_scope(state, memlets, f"{name}_round", loops, reads, code, "rounded", write)
+    add_map_scope(state, f"{name}_round", loops, reads, code, "rounded", write)
 
 
 def _initialised(state: SDFGState, entry: MapEntry, name: str) -> AccessNode:

@@ -3,19 +3,18 @@
 Scopes are made as ``SDFGState.add_mapped_tasklet`` makes them, in a fraction of its time.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Mapping
 
 import dace
-from dace.properties import CodeBlock
 from dace.sdfg.nodes import AccessNode, Map, MapEntry, MapExit, Tasklet
 from dace.sdfg.state import SDFGState
 from dace.subsets import Range
 
 from dfcompile.canonical_dag.annotation import Annotation
-from dfcompile.frontend import Level, Program, Prototype, WholeMemlets, scalar_type, untyped_connectors
+from dfcompile.frontend import Level, Program, scalar_type
 from dfcompile.frontend.affine import affine_text
 from dfcompile.frontend.sdfg.identifiers import underscored
+from dfcompile.frontend.sdfg.operator_graph import whole_memlet
 from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.program import RESULT, Nest, NestAccess, NestProgram, View, renamed_words, tasklet_code
 from dfcompile.lowering.program_builder import ProgramBuilder
@@ -51,15 +50,15 @@ def _add_scope(builder: ProgramBuilder, nest: Nest, annotation: Annotation) -> N
         _add_initialisation(builder, nest, nest.accumulate, annotation)
     if nest.accumulate is not None or nest.after_write:
         before, output = builder.rewrite(target.name)
-    memlet = _memlet(builder, nest.write, names) if nest.scatter is None else _somewhere(builder, target)
+    memlet = _memlet(nest.write, names) if nest.scatter is None else _somewhere(builder, target)
     memlet.wcr = None if nest.accumulate is None else nest.accumulate.value
-    elements = {name: (read.tensor.name, _memlet(builder, read, names)) for name, read in nest.reads.items()}
+    elements = {name: (read.tensor.name, _memlet(read, names)) for name, read in nest.reads.items()}
     elements |= {name: (table.name, _somewhere(builder, table)) for name, table in nest.tables.items()}
     reads = {names[name]: (builder.access(array), element) for name, (array, element) in elements.items()}
     loops = {names[name]: extent for name, extent in nest.extents.items()} or _ONCE
     code = tasklet_code(nest, names)
     tasklet, entry = add_map_scope(
-        builder.state, builder.whole, underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet)
+        builder.state, underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet)
     )
     if before is not None:
         builder.state.add_nedge(before, entry, dace.Memlet())
@@ -71,16 +70,16 @@ def _add_initialisation(builder: ProgramBuilder, nest: Nest, reduction: Reductio
     loops = {builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
     result = builder.free_name(RESULT)
     everywhere = NestAccess(target, tuple({name: 1} for name in loops))
-    write = builder.access(target.name), _memlet(builder, everywhere, {})
+    write = builder.access(target.name), _memlet(everywhere, {})
     name, code = f"{underscored(nest.name)}_init", f"{result} = {reduction.initial(target.dtype)}"
-    tasklet, _ = add_map_scope(builder.state, builder.whole, name, loops or _ONCE, {}, code, result, write)
+    tasklet, _ = add_map_scope(builder.state, name, loops or _ONCE, {}, code, result, write)
     tasklet.location = replace(annotation, is_initialisation=True).location()
 
 
 def _add_call(builder: ProgramBuilder, nest: Nest, annotation: Annotation) -> None:
     accesses, target = {**nest.reads, RESULT: nest.write}, nest.write.tensor.name
     names = {name: builder.free_name(name) for name in (*nest.extents, *accesses)}
-    places = {names[name]: _memlet(builder, access, names) for name, access in accesses.items()}
+    places = {names[name]: _memlet(access, names) for name, access in accesses.items()}
     written = {names[RESULT]: places.pop(names[RESULT])}
     tasklet, _, _ = builder.state.add_mapped_tasklet(
         underscored(nest.name),
@@ -100,16 +99,16 @@ def _add_call(builder: ProgramBuilder, nest: Nest, annotation: Annotation) -> No
     tasklet.location = _located(annotation, nest, names)
 
 
-def _memlet(builder: ProgramBuilder, access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
+def _memlet(access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
     """Return the memlet of an element, or of the elements of all dimensions that have no index."""
     tensor, given = access.tensor, [affine_text(index, names) for index in access.indices]
     rest = [f"0:{extent}" for extent in tensor.shape[len(given) :]]
-    return builder.whole.element(tensor.name, ", ".join([*given, *rest]) or "0")
+    return dace.Memlet(data=tensor.name, subset=", ".join([*given, *rest]) or "0", volume=1)
 
 
 def _somewhere(builder: ProgramBuilder, tensor: Tensor) -> dace.Memlet:
     """Return the memlet of one element at a place that the code computes."""
-    memlet = builder.whole.of(tensor.name)
+    memlet = whole_memlet(builder.state, tensor.name)
     memlet.volume = 1
     return memlet
 
@@ -118,12 +117,8 @@ def _located(annotation: Annotation, nest: Nest, names: Mapping[str, str]) -> di
     return replace(annotation, spatial=tuple(names[name] for name in nest.spatial), calls=nest.library).location()
 
 
-_KEPT = 4096  # prototypes: some MB
-
-
 def add_map_scope(
     state: SDFGState,
-    whole: WholeMemlets,
     label: str,
     loops: Mapping[str, int],
     reads: Mapping[str, tuple[AccessNode, dace.Memlet]],
@@ -131,14 +126,13 @@ def add_map_scope(
     result: str,
     write: tuple[AccessNode, dace.Memlet],
 ) -> tuple[Tasklet, MapEntry]:
-    """Add a map scope of one tasklet to a state and connect it to access nodes; its nodes are copies of one scope's.
+    """Add a map scope of one tasklet to a state and connect it to access nodes.
 
     The memlets outside of the scope are whole arrays: DaCe would find the exact ones by walking through all of the
     state for each scope, and nothing needs them.
 
     Args:
         state: to add it to.
-        whole: of the state's program.
         label: of the tasklet; an identifier.
         loops: parameters and their extents, at least one.
         reads: variable of the tasklet -> where it comes from, one node per array, with a memlet of its own.
@@ -148,39 +142,22 @@ def add_map_scope(
     """
     target, memlet = write
     sources = sorted({node.data: node for node, _ in reads.values()}.items())
-    connectors = {"in_connectors": untyped_connectors(reads), "out_connectors": untyped_connectors([result])}
-    entries, tasklets, exits = _scope()
-    tasklet = tasklets.copy(label=label, code=CodeBlock(code), **connectors)
-    around = _map(tuple(loops.values())).copy(label=f"{label}_map", params=list(loops))
-    entry = entries.copy(map=around, **_ports([array for array, _ in sources]))
-    exit_ = exits.copy(map=around, **_ports([target.data]))
+    tasklet = Tasklet(label, dict.fromkeys(reads), {result: None}, code)
+    around = Map(f"{label}_map", list(loops), Range([(0, extent - 1, 1) for extent in loops.values()]))
+    entry, exit_ = MapEntry(around), MapExit(around)
     state.add_nodes_from([entry, tasklet, exit_])
+    for node, array in ((exit_, target.data), *((entry, array) for array, _ in sources)):
+        node.add_in_connector(f"IN_{array}")
+        node.add_out_connector(f"OUT_{array}")
     for array, node in sources:
-        state.add_edge(node, None, entry, f"IN_{array}", whole.of(array))
+        state.add_edge(node, None, entry, f"IN_{array}", whole_memlet(state, array))
     for variable, (node, inner) in sorted(reads.items()):
         state.add_edge(entry, f"OUT_{node.data}", tasklet, variable, inner)
     if not reads:
         state.add_nedge(entry, tasklet, dace.Memlet())
-    outer = whole.of(target.data)
+    outer = whole_memlet(state, target.data)
     outer.wcr = memlet.wcr
     # An edge outside of the scope comes first: DaCe follows it when the one inside is added.
     state.add_edge(exit_, f"OUT_{target.data}", target, None, outer)
     state.add_edge(tasklet, result, exit_, f"IN_{target.data}", memlet)
     return tasklet, entry
-
-
-@cache
-def _scope() -> tuple[Prototype[MapEntry], Prototype[Tasklet], Prototype[MapExit]]:
-    entry, exit_ = (kind(Map("map", [], Range([]))) for kind in (MapEntry, MapExit))
-    return Prototype(entry), Prototype(Tasklet("tasklet")), Prototype(exit_)
-
-
-@lru_cache(_KEPT)
-def _map(extents: tuple[int, ...]) -> Prototype[Map]:
-    return Prototype(Map("map", [], Range([(0, extent - 1, 1) for extent in extents])))
-
-
-def _ports(arrays: Sequence[str]) -> dict[str, dict[str, dace.typeclass]]:
-    """Return the connectors of a scope's border, through which whole arrays pass."""
-    ends = (("in_connectors", "IN"), ("out_connectors", "OUT"))
-    return {kind: untyped_connectors(f"{end}_{array}" for array in arrays) for kind, end in ends}

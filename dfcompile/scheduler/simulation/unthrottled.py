@@ -2,12 +2,10 @@
 
 Without a full FIFO no task ever waits for a reader. So if the ends and elements that tasks wait for lead one way, each
 task is replayed when all before it have been, and what it wrote is forgotten when the last of its readers has been: the
-cost is that of one visit per task, and memory does not hold the whole traffic. What does the same as another task, at
-the same times, and reads what that reads, is not replayed again. FIFOs that hold what is in flight then
+cost is that of one visit per task, and memory does not hold the whole traffic. FIFOs that hold what is in flight then
 are never full either: with them each access is in the same cycle.
 """
 
-from collections.abc import Hashable
 from itertools import accumulate
 
 import numpy as np
@@ -53,47 +51,18 @@ class _Replaying:
         self._written: list[Int64 | None] = [None for _ in unit.nodes]
         self._readers = [len(outputs) for outputs in unit.outputs]
         self._sequences: dict[tuple[int, int, Rows, bool, bool], AccessSequence] = {}
-        self._twin = list(range(len(unit.nodes)))  # of each node the first one with the same accesses
-        self._twins: dict[Hashable, int] = {}
         self.start, self.end = [0] * len(unit.nodes), [0] * len(unit.nodes)
         self.read_stall, self.peak = [0] * len(unit.edges), [0] * len(unit.edges)  # peak: delays no write
 
     def run(self, release: tuple[int, ...]) -> None:
         for node, first in enumerate(release):
             awaited = max([first, *[self.end[other] for other in self._unit.waits[node]]])
-            clock = awaited + self._unit.filling[node]
-            twin = self._twin_of(node, clock)
-            if twin == node:
-                self._visit(node, clock)
-            else:
-                self._take(node, twin)
+            self._visit(node, awaited + self._unit.filling[node])
             for edge in self._unit.inputs[node]:
                 source = self._unit.source[edge]
                 self._readers[source] -= 1
                 if not self._readers[source]:
                     self._written[source] = None  # its last reader has been
-
-    def _twin_of(self, node: int, clock: int) -> int:
-        """Return the node that has the same accesses, unless what it wrote has been forgotten: then the node itself."""
-        unit = self._unit
-        turns = ((unit.write_at[at], unit.read_at[at], unit.forward[at]) for at in unit.inputs[node])
-        read = zip((self._twin[unit.source[at]] for at in unit.inputs[node]), turns, strict=True)
-        own = unit.reads[node], unit.writes[node], unit.rows[node], unit.draining[node]
-        key = (clock, *own, bool(unit.outputs[node]), *read)
-        twin = self._twins.setdefault(key, node)
-        if self._readers[node] and twin != node and self._written[twin] is None:
-            twin = self._twins[key] = node
-        self._twin[node] = twin
-        return twin
-
-    def _take(self, node: int, twin: int) -> None:
-        """Give a node the accesses of its twin."""
-        inputs = self._unit.inputs
-        self.start[node], self.end[node] = self.start[twin], self.end[twin]
-        if self._readers[node]:
-            self._written[node] = self._written[twin]
-        for edge, same in zip(inputs[node], inputs[twin], strict=True):
-            self.read_stall[edge], self.peak[edge] = self.read_stall[same], self.peak[same]
 
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""

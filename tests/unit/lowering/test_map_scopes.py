@@ -1,4 +1,4 @@
-"""Map scopes and nodes that are copies: what DaCe would make, and nothing shared between two of them."""
+"""Map scopes: what DaCe would make, and nothing shared between two of them."""
 
 import re
 from enum import Enum
@@ -8,8 +8,7 @@ import pytest
 from dace.properties import CodeBlock
 from dace.sdfg.nodes import MapEntry, MapExit, Node, Tasklet
 
-from dfcompile.frontend import CANONICAL, NodeCopies, OperatorNode, WholeMemlets
-from dfcompile.frontend.sdfg.operator_graph import apply_dace_settings
+from dfcompile.frontend.sdfg.operator_graph import apply_dace_settings, whole_memlet
 from dfcompile.lowering.nests.sdfg import add_map_scope
 from dfcompile.lowering.program_builder import ProgramBuilder
 from tests.onnx_text import program_from_text
@@ -27,22 +26,22 @@ def _state() -> dace.SDFGState:
     return sdfg.add_state("main")
 
 
-def _memlets(
-    whole: WholeMemlets, reads: dict[str, str], reduction: str | None
-) -> tuple[dict[str, dace.Memlet], dace.Memlet]:
-    inputs = {variable: whole.element(array, "i, 2*j") for variable, array in reads.items()}
-    output = whole.element("z", "i, j")
+def _element(array: str, indices: str) -> dace.Memlet:
+    return dace.Memlet(data=array, subset=indices, volume=1)
+
+
+def _memlets(reads: dict[str, str], reduction: str | None) -> tuple[dict[str, dace.Memlet], dace.Memlet]:
+    inputs = {variable: _element(array, "i, 2*j") for variable, array in reads.items()}
+    output = _element("z", "i, j")
     output.wcr = reduction
     return inputs, output
 
 
 def _add_scope(state: dace.SDFGState, reads: dict[str, str], reduction: str | None) -> None:
-    whole = WholeMemlets(state.sdfg)
-    inputs, output = _memlets(whole, reads, reduction)
+    inputs, output = _memlets(reads, reduction)
     sources = {array: state.add_access(array) for array in sorted(set(reads.values()))}
     add_map_scope(
         state,
-        whole,
         "scope",
         {"i": 4, "j": 4},
         {variable: (sources[array], inputs[variable]) for variable, array in reads.items()},
@@ -53,8 +52,7 @@ def _add_scope(state: dace.SDFGState, reads: dict[str, str], reduction: str | No
 
 
 def _add_scope_of_dace(state: dace.SDFGState, reads: dict[str, str], reduction: str | None) -> None:
-    whole = WholeMemlets(state.sdfg)
-    inputs, output = _memlets(whole, reads, reduction)
+    inputs, output = _memlets(reads, reduction)
     _, entry, exit_ = state.add_mapped_tasklet(
         "scope",
         {"i": "0:4", "j": "0:4"},
@@ -67,7 +65,7 @@ def _add_scope_of_dace(state: dace.SDFGState, reads: dict[str, str], reduction: 
         propagate=False,
     )
     for edge in (*state.in_edges(entry), *state.out_edges(exit_)):
-        edge.data = whole.of(edge.data.data)
+        edge.data = whole_memlet(state, edge.data.data)
         edge.data.wcr = reduction if edge.src is exit_ else None
 
 
@@ -93,36 +91,16 @@ def test_a_scope_is_what_dace_would_add(reads: dict[str, str], reduction: str | 
     assert _text(own) == _text(expected)
 
 
-def test_an_operator_node_is_what_its_constructor_makes() -> None:
-    made, expected = (
-        make(
-            "conv1.matmul",
-            dialect=CANONICAL,
-            op_type="MatMul",
-            origin="conv1",
-            attributes={"gemm": [1, 2, 3, 4]},
-            inputs=["in_0", "in_1"],
-            outputs=["out_0"],
-        )
-        for make in (NodeCopies().operator, OperatorNode)
-    )
-    assert _properties(made) == _properties(expected)
-    assert vars(made).keys() == vars(expected).keys()
-
-
-def test_copies_share_nothing_that_can_be_changed() -> None:
+def test_two_scopes_share_nothing_that_can_be_changed() -> None:
     state = _state()
-    whole, copies = WholeMemlets(state.sdfg), NodeCopies()
 
     def elements() -> list[object]:
-        memlets = [whole.of("x"), whole.element("x", "i, j")]
+        memlets = [whole_memlet(state, "x"), _element("x", "i, j")]
         tasklet, entry = add_map_scope(
-            state, whole, "scope", {"i": 4, "j": 8}, {"a": (state.add_access("x"), memlets[1])}, "result = a", "result",
-            (state.add_access("z"), whole.element("z", "i, j")),
+            state, "scope", {"i": 4, "j": 8}, {"a": (state.add_access("x"), memlets[1])}, "result = a", "result",
+            (state.add_access("z"), _element("z", "i, j")),
         )  # fmt: skip
-        operator = copies.operator("node", op_type="Relu", origin="", attributes={}, inputs=["in_0"], outputs=["out_0"])
-        exit_ = state.exit_node(entry)
-        return [*memlets, tasklet, entry, exit_, entry.map, operator, copies.access("x")]
+        return [*memlets, tasklet, entry, state.exit_node(entry), entry.map]
 
     kinds = set()
     for one, other in zip(elements(), elements(), strict=True):
@@ -130,7 +108,7 @@ def test_copies_share_nothing_that_can_be_changed() -> None:
         _check_apart(one, other)
         if "_guid" in vars(one):
             assert vars(one)["_guid"] != vars(other)["_guid"]
-    assert {Tasklet, MapEntry, MapExit, OperatorNode} <= kinds
+    assert {Tasklet, MapEntry, MapExit} <= kinds
 
 
 def test_arrays_of_two_programs_share_nothing_that_can_be_changed_and_are_what_dace_makes() -> None:
@@ -158,11 +136,10 @@ def _check_apart(one: object, other: object) -> None:
 
 def test_a_change_of_one_scope_is_none_of_the_next() -> None:
     state = _state()
-    whole = WholeMemlets(state.sdfg)
 
     def add() -> tuple[Tasklet, MapEntry]:
-        write = (state.add_access("z"), whole.element("z", "i, j"))
-        return add_map_scope(state, whole, "scope", {"i": 4, "j": 8}, {}, "result = 1", "result", write)
+        write = (state.add_access("z"), _element("z", "i, j"))
+        return add_map_scope(state, "scope", {"i": 4, "j": 8}, {}, "result = 1", "result", write)
 
     tasklet, entry = add()
     tasklet.location["origin"] = "conv1"

@@ -9,11 +9,11 @@ from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.scheduler import ScheduleOptions, collect_partitioners, gangs, schedule, schedule_non_streaming
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.gangs import gang_sequence, gangs_of
+from dfcompile.scheduler.gangs import gangs_of
 from dfcompile.scheduler.gaps import GapIndex
-from dfcompile.scheduler.timing import ceil_ratio, int64_column, streamable_edges
+from dfcompile.scheduler.timing import ceil_ratio, int64_column
 from tests.examples import examples
-from tests.strategies import DagShape, canonical_dags
+from tests.strategies import canonical_dags
 
 
 def _join(volume: int) -> CanonicalDag:
@@ -96,10 +96,16 @@ def test_gaps_are_found_as_in_a_plain_list(known: int) -> None:
         ready, duration = int(choice.integers(0, 5200)), int(choice.integers(1, 60))
         latest = ready + int(choice.integers(0, 100)) * (number % 3)
         fitting = [gap for gap in plain if max(gap[0], ready) <= min(latest, gap[1] - duration)]
-        found = index.take(ready, duration, latest)
-        assert found == min(fitting, key=lambda gap: (max(gap[0], ready), gap), default=None)
-        if found is not None:
+        found = min(fitting, key=lambda gap: (max(gap[0], ready), gap), default=None)
+        booked = index.book(ready, duration, latest, 1)
+        if found is None:
+            assert not booked
+        else:
+            begin = max(found[0], ready)
+            assert booked == [(begin, found[2])]
             plain.remove(found)
+            left = ((found[0], begin), (begin + duration, found[1]))
+            plain += [(first, last, found[2]) for first, last in left if first < last]
 
 
 @pytest.mark.parametrize("known", [0, 40, 1500])
@@ -118,25 +124,6 @@ def test_gaps_are_booked_together_as_one_by_one(known: int) -> None:
         booked = together.book(ready, duration, latest, most)
 
         assert booked == [pair for _ in range(most) for pair in apart.book(ready, duration, latest, 1)]
-
-
-@given(canonical_dags(DagShape(max_scopes=8, max_members=40)), st.integers(1, 9))
-@examples(60)
-def test_gangs_are_placed_together_as_one_by_one(dag: CanonicalDag, pes: int) -> None:
-    blocks = collect_partitioners()["sb-rlx"].partition(dag, pes)
-    found = gangs_of(dag, blocks, streamable_edges(dag, blocks.block), 0)
-    sequence = gang_sequence(dag, found.gang, blocks.block)
-    placings = []
-    for few in (1, len(sequence) + 1):
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(gangs, "_FEW", few)
-            placings.append(gangs.place_in_order(dag, found, pes, sequence))
-    together, apart = placings
-
-    assert list(together.begin) == list(apart.begin)
-    assert list(together.pe) == list(apart.pe)
-    assert together.makespan_cycles == apart.makespan_cycles
-    assert together.sequence == apart.sequence
 
 
 def test_no_gangs_are_placed_in_no_time() -> None:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, assert_never
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
-from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING, SWITCH
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import FULLY_CONNECTED, RING, SWITCH, DimensionKind
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, dimension_kinds
 from dfcompile.dfmodel_backend.machine.system import Collective, Link
 from dfcompile.errors import UserError

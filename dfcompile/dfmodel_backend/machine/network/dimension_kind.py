@@ -1,4 +1,4 @@
-"""A kind of dimension of a network: how the chips of a group are wired, and what that makes of collectives.
+"""Kinds of dimensions of a network, our own below: how chips are wired, and what that makes of collectives.
 
 Everything that is known of a kind stands in its value. Times follow from what the busiest link carries: a link takes
 ``1 / B`` ns per byte in each direction, with ``B`` its bandwidth in GB/s.
@@ -7,6 +7,7 @@ Everything that is known of a kind stands in its value. Times follow from what t
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from itertools import combinations
 from typing import Literal
 
 from msgspec import Struct
@@ -112,3 +113,52 @@ class DimensionKind(Struct, frozen=True):
     def faults(self) -> AbstractContextManager[None]:
         """Return a context in which what goes wrong is the fault of whoever declares the kind."""
         return faults_of("topology", f"{self.module}.{self.name}")
+
+
+# Each chip is joined to its two neighbours.
+RING = DimensionKind(
+    name="r",
+    description="ring",
+    source="ko24",
+    wires=lambda chips: [(chip, (chip + 1) % chips) for chip in range(chips)] if chips > 1 else [],
+    forms_grid=True,
+    ports=lambda _: 2,
+    cut=lambda _: 2,
+    gathered_shares=lambda chips: chips - 1,
+    exchanged_messages=lambda chips: chips**2 / 8,  # a quarter of all chips² messages, over the two links of the cut
+    hops=lambda chips: chips - 1,
+    paid_links=lambda chips: chips,
+    switch_ports=lambda _, _is_outer: 2,  # which close the ring
+)
+
+# Each chip is joined to a switch.
+SWITCH = DimensionKind(
+    name="sw",
+    description="switch",
+    source="ko24",
+    wires=lambda chips: [(chip, chips) for chip in range(chips)],
+    forms_grid=False,
+    ports=lambda _: 1,
+    cut=lambda chips: chips,  # a port per chip, of both halves: as [ko24] counts
+    gathered_shares=lambda chips: chips - 1,
+    exchanged_messages=lambda chips: chips / 4,
+    hops=lambda chips: chips - 1,
+    paid_links=lambda chips: chips,
+    switch_ports=lambda chips, _is_outer: chips,
+)
+
+# Each chip is joined to every other chip.
+FULLY_CONNECTED = DimensionKind(
+    name="fc",
+    description="fully connected",
+    source="ko24",
+    wires=lambda chips: list(combinations(range(chips), 2)),
+    forms_grid=False,
+    ports=lambda chips: chips - 1,
+    cut=lambda chips: chips**2 / 4,
+    gathered_shares=lambda _: 1,
+    exchanged_messages=lambda _: 1,
+    hops=lambda _: 1,
+    paid_links=lambda chips: chips * (chips - 1),  # each is paid at both ends
+    switch_ports=lambda chips, is_outer: chips * chips if is_outer else 0,  # a router at each gateway
+)

@@ -8,8 +8,7 @@ from functools import cache
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
-from dfcompile.dfmodel_backend.machine.network.dimensions import RING, SWITCH
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import RING, SWITCH, DimensionKind
 from dfcompile.dfmodel_backend.machine.system import Network
 from dfcompile.errors import UserError
 from dfcompile.plugins import Collected, PluginKind, is_own, missing
@@ -21,7 +20,7 @@ DIMENSION_KINDS = PluginKind(
     singular="topology",
     plural="topologies",
     type=DimensionKind,
-    package="dfcompile.dfmodel_backend.machine.network.dimensions",
+    package="dfcompile.dfmodel_backend.machine.network.dimension_kind",
     group="dfcompile.topologies",
     key=lambda kind: kind.name,
 )

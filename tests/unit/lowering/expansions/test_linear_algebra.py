@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.frontend import Coverage, Level, ModelNode, OperatorNode, Port, Program, WholeMemlets, scalar_type
-from dfcompile.frontend.sdfg.element_copies import NodeCopies
+from dfcompile.frontend import Coverage, Level, ModelNode, OperatorNode, Port, Program, scalar_type
+from dfcompile.frontend.sdfg.operator_graph import whole_memlet
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from tests.examples import examples
 from tests.interpreter import interpret
@@ -28,19 +28,19 @@ def program(
     op_type: str, inputs: list[Array], output: tuple[int, ...], attributes: dict[str, int | list[int]]
 ) -> Program:
     sdfg = dace.SDFG("given")
-    state, whole = sdfg.add_state("main", is_start_block=True), WholeMemlets(sdfg)
+    state = sdfg.add_state("main", is_start_block=True)
     names = [f"x{at}" for at in range(len(inputs))]
     dtype = inputs[0].dtype.name
     for name, shape in zip([*names, "y"], [*(value.shape for value in inputs), output], strict=True):
         sdfg.add_array(name, shape, scalar_type(dtype))
     connectors = [f"in_{at}" for at in range(len(inputs))]
-    node: OperatorNode = NodeCopies().operator(
+    node: OperatorNode = OperatorNode(
         "op", op_type=op_type, origin="op", attributes=attributes, inputs=connectors, outputs=["out_0"]
     )
     state.add_node(node)
     for name, connector in zip(names, connectors, strict=True):
-        state.add_edge(state.add_read(name), None, node, connector, whole.of(name))
-    state.add_edge(node, "out_0", state.add_write("y"), None, whole.of("y"))
+        state.add_edge(state.add_read(name), None, node, connector, whole_memlet(state, name))
+    state.add_edge(node, "out_0", state.add_write("y"), None, whole_memlet(state, "y"))
     ports = tuple(Port(name, name, value.shape, dtype) for name, value in zip(names, inputs, strict=True))
     nodes = (ModelNode("op", op_type, Coverage.COSTED),)
     return Program("op", Level.ONNX, sdfg, ports, (Port("y", "y", output, dtype),), MappingProxyType({}), nodes)

@@ -16,8 +16,7 @@ from dfcompile.dfmodel_backend.machine.network.collective_times import (
     exchange_ns_per_byte,
     ns_per_byte,
 )
-from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
-from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING, SWITCH
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import FULLY_CONNECTED, RING, SWITCH, DimensionKind, Wires
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units, topology
 from dfcompile.dfmodel_backend.machine.system import Collective, Dimension, Link, Network, System
 from dfcompile.dfmodel_backend.machine.system_file import parse_system

@@ -6,7 +6,7 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.machine.network.dimensions import FULLY_CONNECTED, RING
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import FULLY_CONNECTED, RING
 from dfcompile.dfmodel_backend.machine.network.topologies import (
     network_cost_usd,
     network_power_w,
