@@ -1,10 +1,10 @@
-"""What a figure rests on, said in the report, and how far a time is above its bound."""
+"""Assumptions behind the figures of a report, and the gap between a time and its lower bound."""
 
 from msgspec import Struct
 
 
 def gap_above(bound: float, time: float) -> float:
-    """Return (time - bound) / bound, as gaps of makespans are given; 0 of a time that is its bound."""
+    """Return (time - bound) / bound, the gap also of makespans; 0 if they are equal, also where both are 0."""
     return (time - bound) / bound if time != bound else 0.0
 
 
