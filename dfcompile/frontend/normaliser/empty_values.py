@@ -107,9 +107,7 @@ def _with_separate_outputs(
     names = {node.name for node in nodes}
     separated = []
     for node in nodes:
-        is_separate = (
-            node.op_type == "Identity"
-        )  # else an output that is declared wrongly gets one Identity after another
+        is_separate = node.op_type == "Identity"  # another one would follow without end if the declaration is wrong
         final = outputs.intersection(node.output) if _reads(node, empty) and not is_separate else set()
         separate = {name: free_name(f"{name}.value", values) for name in node.output if name in final}
         separated.append(copied(node, outputs=[separate.get(name, name) for name in node.output]) if separate else node)
