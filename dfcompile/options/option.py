@@ -1,4 +1,4 @@
-"""Options, each spec once in the record that holds it; command line, Python API and documents follow.
+"""Options, each described once in the record that holds it; command line, Python API and documents follow.
 
     @table
     class Options:
@@ -45,12 +45,7 @@ _READERS: Final[Mapping[Any, Read]] = {
     Mapping[str, tuple[int, ...]]: readers.shapes,
     Mapping[str, FixedInput]: readers.fixed_inputs,
 }
-_REPEATABLE: Final = (
-    Expand,
-    Granularities,
-    tuple,
-    Mapping,
-)  # types, or origins of types, of options given several times
+_REPEATABLE: Final = (Expand, Granularities, tuple, Mapping)  # types, or origins of types, of repeatable options
 
 
 @unique

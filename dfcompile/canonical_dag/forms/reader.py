@@ -138,8 +138,7 @@ class DagReader(DagBuilder):
         fields = volume, volume if distinct is None else distinct, element_bytes, self.add_order(order)
         if isinstance(sources, range) and isinstance(targets, range) and isinstance(volume, int):
             # No object is made per edge. The step is 1 from node to node of several, 0 if one node has all edges.
-            run = (sources.start, len(sources) > 1, targets.start, len(targets) > 1, count, *fields)
-            self._edge_runs.append(run)
+            self._edge_runs.append((sources.start, len(sources) > 1, targets.start, len(targets) > 1, count, *fields))
             if len(self._edge_runs) > _MOST_RUNS:
                 self._flush_edge_runs()
         else:

@@ -46,16 +46,15 @@ def network_ns(decided: DecidedDesign, kernels: Kernels) -> float:
 
 def network_bytes(decided: DecidedDesign, kernels: Kernels) -> float:
     """Return the bytes that a chip exchanges in a configuration."""
-    kind, batch = decided.design.execution.batch.kind, decided.design.execution.batch
-    chips = decided.groups.chips
-    if kind is WorkloadKind.LLM:
+    batch, chips = decided.design.execution.batch, decided.groups.chips
+    if batch.kind is WorkloadKind.LLM:
         return _language_model_bytes(decided, kernels)
     if chips == 1 and not decided.compatibility.lone_chip_communicates:
         return 0.0
-    if kind is WorkloadKind.HPL:
+    if batch.kind is WorkloadKind.HPL:
         return sum(_linpack_bytes(decided, kernels))
     exchanged, gradients = _stated_bytes(kernels, Collective.ALL_TO_ALL), _stated_bytes(kernels, PERIODIC)
-    if kind is WorkloadKind.FFT:
+    if batch.kind is WorkloadKind.FFT:
         return (exchanged + gradients) / chips**2
     return exchanged + gradients / (batch.global_batch / chips)
 

@@ -226,7 +226,7 @@ class TiledConvolution(Struct, frozen=True, eq=False):
         self._finish(build, self._sums(build, spectra, kernels), bias, y)
 
     def _sums(self, build: CanonicalFragment, spectra: Tensor, kernels: Tensor) -> Tensor:
-        """Return sums over channels of products of data and filters, transformed: ``[b, products…, filters, tiles…]``."""
+        """Return products of transformed data and filters, added over channels: ``[b, products…, filters, tiles…]``."""
         products, tiles = prod(short.products for short in self.short), prod(self.tiles)
         lead = (products, self.group) if self.group > 1 else (products,)
         batch = (self.batch,) if self.batch > 1 else ()

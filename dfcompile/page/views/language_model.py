@@ -47,9 +47,8 @@ def _answer(steps: Sequence[Record]) -> str:
         times.append(time + (f" ({rate:,.0f} tokens/s)" if rate is not None else ""))
     more = f"; {len(steps) - _ANSWERED_STEPS:,} more steps in the table" if len(steps) > _ANSWERED_STEPS else ""
     assumptions = list(dict.fromkeys(text for step in steps[:_ANSWERED_STEPS] for text in step.texts("assumptions")))
-    short = f"{'; '.join(times)}{more}."
     full = f"{'; '.join((*times, *assumptions))}{more}."
-    return full if len(full) <= _LONGEST_ANSWER else short
+    return full if len(full) <= _LONGEST_ANSWER else f"{'; '.join(times)}{more}."
 
 
 def _table(steps: Sequence[Record]) -> SmallTable:
