@@ -75,8 +75,7 @@ def apply_dag_passes(dag: CanonicalDag, passes: Iterable[DagPass]) -> CanonicalD
 
     Raises:
         UserError: a pass refuses the DAG; the message begins with ``in pass 'name'``.
-        PluginError: a third-party pass failed, see `DagPass.apply`.
-        VerificationError: a built-in pass returned something else; the message names the pass.
+        PluginError, VerificationError: as `DagPass.apply`; the message names the pass.
     """
     for next_pass in passes:
         dag = next_pass.apply(dag)

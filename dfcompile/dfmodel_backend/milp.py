@@ -40,8 +40,7 @@ class MilpOptions(Struct, frozen=True):
 
     Attributes:
         solver: by name.
-        max_nodes: limit of the search tree, where the best solution so far counts, with its gap. A time limit would
-            make results depend on the machine.
+        max_nodes: of the search tree; then the best solution counts, with its gap. There is no time limit.
     """
 
     solver: MilpSolver = MilpSolver.CBC

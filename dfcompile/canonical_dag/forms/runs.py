@@ -94,13 +94,7 @@ def edge_runs(dag: CanonicalDag) -> Iterator[EdgeRun]:
 
 
 def _stretches(firsts: Int64, listable: Bool, count: int) -> Iterator[tuple[int, int, bool]]:
-    """Split nodes or edges into stretches; yield begin, end, and whether many short runs there become a single list.
-
-    Args:
-        firsts: where runs begin.
-        listable: whether a list may have both an edge and the one after it, shape [count - 1]; nodes likewise.
-        count: of nodes or edges.
-    """
+    """Split edges, or nodes, into stretches; yield begin, end, and whether many short runs there become one list."""
     breaks = np.flatnonzero(~listable) + 1
     # Runs end at breaks. If one does not, no list may have its edges, each of which is a stretch: too short for a list.
     bounds = np.concatenate([[0], breaks, [count]])

@@ -147,7 +147,6 @@ def _sent_by(decided: DecidedDesign, kernels: Kernels) -> list[Sent]:
 
 
 def _bytes_of(sent: Sequence[Sent], collective: Collective) -> float:
-    """Return the bytes of one kind of collective, as they lie on a chip."""
     return sum((size for _, kind, size in sent if kind is collective), 0.0)
 
 

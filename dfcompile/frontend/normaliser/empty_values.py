@@ -43,8 +43,6 @@ _EXTREMA_SINCE = 20
 def without_empty_values(draft: Draft, types: Types) -> Draft:
     """Return the draft with constants for empty results, and without empty operands and model outputs.
 
-    A value is empty if its known shape has a 0.
-
     ``e = Relu(x[1, 0, 8]); y = Concat(e, z)`` becomes ``y = Identity(z)``, where ``e`` is an empty constant.
 
     Args:

@@ -78,10 +78,7 @@ def is_unread(module: torch.nn.Module) -> bool:
 
 
 def without_meta_tensors(module: torch.nn.Module) -> torch.nn.Module:
-    """Return a copy of a module with fake tensors for those on the meta device; the module itself if it has none.
-
-    The copy shares all other tensors with the module.
-    """
+    """Return a copy with fake tensors for those on the meta device, sharing all others; itself if it has none."""
     tensors = [*module.parameters(), *module.buffers()]
     if not any(tensor.is_meta for tensor in tensors):
         return module

@@ -95,8 +95,7 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
 def effect_of_inputs(model: Model, seed: int) -> Effect | None:
     """Return how much the original's outputs change if the values of each input come in another order.
 
-    If they hardly change, comparing outputs proves little: in a deep network without trained weights the output often
-    does not depend on the input.
+    If little, comparing outputs proves little: a deep network without trained weights often ignores its input.
 
     Args:
         model: as read.

@@ -145,20 +145,15 @@ class _GrowingCores:
             if self._visits <= 0:
                 return False
             self._visits -= 2 * len(self._task)
-            # Tighten windows, forwards and then backwards in time: of all nodes, or where the full stretches have not
-            # changed since the last pass, of nodes whose windows have.
-            stale = [True] * len(self._task)
+            stale = [True] * len(self._task)  # all; if no full stretch is new, nodes with new windows
             if earlier is not None and earlier[1] == full:
                 stale = [before != after for before, after in zip(earlier[0].rows(), windows.rows(), strict=True)]
             latest = [makespan - cycles for cycles in windows.after_start]
             ahead, back = (self._forward, self._backward), (self._backward, self._forward)
             start, end = self._tighten(ahead, (windows.start, windows.end), latest, full, stale[:])
             latest = [makespan - cycles for cycles in windows.end]
-            turned = full.reversed_in_time(makespan)
-            after_end, after_start = self._tighten(
-                back, (windows.after_end, windows.after_start), latest, turned, stale
-            )
-            tightened = Windows(start, end, after_end, after_start)
+            turned, known = full.reversed_in_time(makespan), (windows.after_end, windows.after_start)
+            tightened = Windows(start, end, *self._tighten(back, known, latest, turned, stale))
             if tightened == windows:
                 return False
             earlier, windows = (windows, full), tightened
@@ -227,15 +222,15 @@ class _GrowingCores:
 def merged(dag: CanonicalDag, *columns: Sequence[int]) -> tuple[list[int], list[int], tuple[Direction, Direction]]:
     """Group nodes into kinds: of equal figures, reading from and read by equally many nodes of each kind.
 
-    A bound of one node holds for all of its kind. The coarsest kinds are found by refinement: nodes of equal figures
-    are split until the nodes of each kind have the same numbers of neighbours of each kind.
+    A bound of one node holds for all of its kind. The coarsest kinds are found by splitting nodes of equal figures
+    until those of a kind have the same numbers of neighbours of each kind.
 
     Args:
         dag: the graph.
         columns: figures of the nodes, shape [nodes] each.
 
     Returns:
-        The first node of each kind and the number of its nodes, shape [kinds] each, and which kinds a kind waits for,
+        The first node and the number of nodes of each kind, shape [kinds] each, and which kinds each waits for,
         forwards and backwards in time.
 
     Source: partition refinement [paige87], here in rounds over the whole graph.
