@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 from dfcompile.dfmodel_backend import StepFigures
 from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign, Kernels
 from dfcompile.dfmodel_backend.check.machines import PER_GIGA, ChipNetwork
-from dfcompile.dfmodel_backend.check.steps import ONCE, Step, steps_of
+from dfcompile.dfmodel_backend.check.steps import PERIODIC, Step, steps_of
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 
 ADAM_BYTES = 3 * 4  # per parameter: a copy and two moments of 32 bits [rajbhandari20, section 3]
@@ -55,7 +55,7 @@ def _of_stage(decided: DecidedDesign, steps: Sequence[Step]) -> Memory:
     weights = layers * _weight_bytes(decided, kernels) if repeats_backward else forward
     gradients = optimizer = activations = 0.0
     if trains and not flaws.gradients_not_kept:
-        updates = [kernel for kernel in kernels if kernel.collective is ONCE]
+        updates = [kernel for kernel in kernels if kernel.collective is PERIODIC]
         sizes = (decided.output_bytes(kernel) * decided.tiles_of_output(kernel) for kernel in updates)
         gradients = float(layers * sum(sizes))
     if trains and not flaws.optimizer_states_ignored:

@@ -14,12 +14,12 @@ class DagPass(Pass, frozen=True):
     """A named rewrite of a canonical DAG."""
 
     def apply(self, dag: CanonicalDag) -> CanonicalDag:
-        """Return the DAG rewritten, and verified.
+        """Return the rewritten DAG, verified; the same object if the pass changes nothing.
 
         Raises:
-            UserError: of the pass, with ``in pass 'name'`` put before it.
-            PluginError: the pass of a third party raised, or what it returned is no canonical DAG.
-            VerificationError: the same of a pass of ours.
+            UserError: the pass refuses the DAG; the message begins with ``in pass 'name'``.
+            PluginError: a third-party pass raised another error, or returned something that is no canonical DAG.
+            VerificationError: a built-in pass returned something that is no canonical DAG.
         """
         with faults_of_pass(self.name, self.origin):
             changed = call_with(self.rewrite, dag, self.values)
@@ -31,14 +31,14 @@ class DagPass(Pass, frozen=True):
 
 
 def dag_pass(name: str, *, source: str) -> Callable[[Rewrite], DagPass]:
-    """Make a `DagPass`; importing it changes nothing anywhere.
+    """Make a `DagPass` from what it decorates; `registered_dag_passes` finds it, so nothing is registered on import.
 
     Decorates a function of a canonical DAG, whose keyword-only parameters are options, or a frozen dataclass with a
     method ``__call__`` of a canonical DAG, whose fields are options. Options are ``int``, ``bool``, ``str`` or
     ``float``.
 
     Args:
-        name: as the user writes it in ``--passes``, with options as in ``through-memory{above=64}``.
+        name: that the user writes in ``--passes``, with options as in ``through-memory{above=64}``.
         source: citation key.
 
     Raises:
@@ -71,12 +71,12 @@ def registered_dag_passes() -> Collected[DagPass]:
 
 
 def apply_dag_passes(dag: CanonicalDag, passes: Iterable[DagPass]) -> CanonicalDag:
-    """Apply passes in order; each must leave a canonical DAG.
+    """Apply passes in order; each must return a canonical DAG.
 
     Raises:
-        UserError: of a pass, with ``in pass 'name'`` put before it.
-        VerificationError: a pass left something else; the message names the pass.
+        UserError: a pass refuses the DAG; the message begins with ``in pass 'name'``.
+        PluginError, VerificationError: as `DagPass.apply`; the message names the pass.
     """
-    for found in passes:
-        dag = found.apply(dag)
+    for next_pass in passes:
+        dag = next_pass.apply(dag)
     return dag

@@ -22,25 +22,25 @@ class Outcome(Enum):
     """How a solve ended."""
 
     OPTIMAL = "optimal"
-    FEASIBLE = "feasible"  # stopped by a limit of nodes with a solution
+    FEASIBLE = "feasible"  # the node limit was reached, with a solution
     INFEASIBLE = "infeasible"
-    NOTHING = "nothing"  # stopped by a limit of nodes without a solution
+    NOTHING = "nothing"  # the node limit was reached, without a solution
 
 
 @unique
 class MilpSolver(StrEnum):
-    """Who solves integer programs."""
+    """Solvers of mixed-integer linear programs (MILPs)."""
 
     CBC = "cbc"
     HIGHS = "highs"
 
 
 class MilpOptions(Struct, frozen=True):
-    """Who solves an integer program, and when it stops.
+    """Which solver to use, and when it stops.
 
     Attributes:
-        solver: of the program.
-        max_nodes: of the search tree, after which its best solution counts, with a gap; no clock decides.
+        solver: by name.
+        max_nodes: of the search tree; then the best solution counts, with its gap. There is no time limit.
     """
 
     solver: MilpSolver = MilpSolver.CBC
@@ -63,7 +63,7 @@ def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
             solver.tmpDir = str(folder)  # CBC reads and writes files
             problem.solve(solver)
     except KeyError:
-        # PuLP does not know how HiGHS calls the end of its nodes; it has taken over the values before it looks that up.
+        # PuLP does not know HiGHS's status for the node limit; it has copied the values before it looks the status up.
         has_values = problem.solverModel.getInfo().primal_solution_status == FEASIBLE_IN_HIGHS
         return Outcome.FEASIBLE if has_values else Outcome.NOTHING
     outcomes = {
@@ -73,7 +73,7 @@ def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
         pulp.LpSolutionNoSolutionFound: Outcome.NOTHING,
     }
     outcome = outcomes.get(problem.sol_status)
-    if problem.status == pulp.LpStatusInfeasible:  # PuLP then says of CBC's "Integer infeasible": no solution found
+    if problem.status == pulp.LpStatusInfeasible:  # PuLP calls CBC's "Integer infeasible" no solution found
         outcome = Outcome.INFEASIBLE
     met_a_limit = problem.status == pulp.LpStatusNotSolved and (
         options.solver is not MilpSolver.HIGHS or problem.solverModel.getModelStatus().name in LIMITS_OF_HIGHS
@@ -94,9 +94,9 @@ def _solver(options: MilpOptions) -> pulp.LpSolver:
             # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
             return pulp.HiGHS(msg=False, threads=1, gapRel=0.0, mip_max_nodes=options.max_nodes)
         case MilpSolver.CBC:
-            # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads
-            # is one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they
-            # end.
+            # The CBC that comes with PuLP, whatever else is on the path: one version, one result. Without the argument
+            # ``threads`` there is one; with it, even 1, CBC starts workers, which once in some hundred runs wait 10 s
+            # before they end.
             path = pulp.PULP_CBC_CMD.pulp_cbc_path
             return pulp.COIN_CMD(path=path, msg=False, gapRel=0.0, maxNodes=options.max_nodes)
     assert_never(options.solver)

@@ -1,6 +1,6 @@
 """Canonical DAGs on which streaming schedulers are compared [dematteis23, section 6].
 
-Chains, two joins in a row, the fast Fourier transform, Gaussian elimination, Cholesky factorisation.
+Chains, forks and joins, fast Fourier transforms, Gaussian elimination, Cholesky factorisation.
 """
 
 from fractions import Fraction
@@ -22,7 +22,7 @@ _LARGEST_FACTOR = 1000
 def volume_walk(steps: int, first: int, seed: int | None) -> list[int]:
     """Return ``steps`` volumes, the first one given; all equal without a seed.
 
-    With probability 1/3 a volume is that of the step before, otherwise that times one of 1/4, 1/3, 1/2, 2, 3, 4,
+    With probability 1/3 a volume equals the one before; otherwise it is the one before times 1/4, 1/3, 1/2, 2, 3 or 4,
     rounded down, at least 1 and at most 1000 times the first [dematteis23, section 6].
     """
     if seed is None:
@@ -41,7 +41,7 @@ def check_sizes(generator: str, least: int, tasks: int, **sizes: int) -> None:
     """Check what the user asked for, before anything is built.
 
     Raises:
-        UserError: a size below the least or out of all proportion, or more tasks than a graph may have.
+        UserError: a size is below the least or makes volumes too large, or there are more tasks than a graph may have.
     """
     for name, size in sizes.items():
         if size < least:
@@ -74,8 +74,8 @@ def chain(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Can
 def fork_join(first: int, second: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> CanonicalDag:
     """Return ``first`` tasks joined by one, then ``second`` tasks joined by one: n + m + 2 tasks, 2n + 2m + 1 edges.
 
-    The pseudo source forks to the first stage of n; the last join, of m, ends in the pseudo sink. Of random volumes
-    there is one per stage.
+    The pseudo source forks to the first stage of n; the last join, of m, ends in the pseudo sink. All edges into a
+    stage have one random volume, and so have all edges out of it.
 
     Args:
         first: tasks of the first stage.
@@ -95,9 +95,9 @@ def fork_join(first: int, second: int, volume: int = FIRST_VOLUME, seed: int | N
     last = builder.add_task(builder.add_scope("last"))
     end = _end(builder)
     volumes = volume_walk(5, volume, seed)
-    for nodes, before, after, into, out in ((left, start, middle, 0, 1), (right, middle, last, 2, 3)):
-        builder.add_edges(np.full(len(nodes), before), nodes, np.full(len(nodes), volumes[into]))
-        builder.add_edges(nodes, np.full(len(nodes), after), np.full(len(nodes), volumes[out]))
+    for stage, fork, join, into in ((left, start, middle, 0), (right, middle, last, 2)):
+        builder.add_edges(np.full(len(stage), fork), stage, np.full(len(stage), volumes[into]))
+        builder.add_edges(stage, np.full(len(stage), join), np.full(len(stage), volumes[into + 1]))
     builder.add_edge(last, end, volumes[4])
     return builder.finish(UserError)
 
@@ -106,7 +106,7 @@ def fft(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Canon
     """Return the graph of a transform of N = 2^k points: ``Nk + 2N - 2`` tasks, ``2Nk + 3N - 2`` edges.
 
     The pseudo source is the root of a binary tree with N leaves; k stages of N butterflies follow, then a pseudo sink.
-    Of random volumes there is one per level.
+    All edges into a level of the tree, and all edges into a stage, have one random volume.
 
     Args:
         size: points, a power of two.
@@ -122,20 +122,20 @@ def fft(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> Canon
         raise UserError(f"fft: {size} points against a power of two, 2 or more")
     builder = DagBuilder(f"fft-{size}")
     volumes = volume_walk(2 * stages + 1, volume, seed)
-    before = np.array([_start(builder)])
+    previous = np.array([_start(builder)])
     tree, butterfly = builder.add_scope("split"), builder.add_scope("butterfly")
     for level in range(stages):
         width = 2 ** (level + 1)
         nodes = np.array(builder.add_tasks(tree, width, width - 2))
-        builder.add_edges(np.repeat(before, 2), nodes, np.full(width, volumes[level]))
-        before = nodes
-    places = np.arange(size)
+        builder.add_edges(np.repeat(previous, 2), nodes, np.full(width, volumes[level]))
+        previous = nodes
+    indices = np.arange(size)
     for stage in range(stages):
         nodes = np.array(builder.add_tasks(butterfly, size, stage * size))
-        pairs = np.stack([before, before[places ^ 2**stage]], axis=1)
+        pairs = np.stack([previous, previous[indices ^ 2**stage]], axis=1)  # what each butterfly reads
         builder.add_edges(pairs.ravel(), np.repeat(nodes, 2), np.full(2 * size, volumes[stages + stage]))
-        before = nodes
-    builder.add_edges(before, np.full(size, _end(builder)), np.full(size, volumes[-1]))
+        previous = nodes
+    builder.add_edges(previous, np.full(size, _end(builder)), np.full(size, volumes[-1]))
     return builder.finish(UserError)
 
 
@@ -143,8 +143,8 @@ def gaussian(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
     """Return the elimination of an N x N matrix: ``(N^2 + N - 2) / 2`` tasks, ``N (N - 1)`` edges.
 
     Row k has a pivot, which feeds N - k updates; update j of row k goes on to column j of row k + 1: the first one to
-    its pivot, the others to its updates. A pseudo source feeds the first pivot; the last update is the sink. Of random
-    volumes there is one per row.
+    its pivot, the others to its updates. A pseudo source feeds the first pivot; the last update is the sink. All
+    edges of a row have one random volume.
 
     Args:
         size: rows and columns of the matrix.
@@ -186,8 +186,8 @@ def cholesky(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
       ``gemm[i, k, j-1]``;
     * ``trsm[i, k]`` solves it with ``potrf[k]``.
 
-    A pseudo source feeds ``potrf[0]``; ``potrf[N-1]`` is the sink. Joins leave three free volumes per column: of what
-    ``potrf[k]`` emits, of what ``trsm[·, k]`` emits, and of what ``potrf[k+1]`` reads.
+    A pseudo source feeds ``potrf[0]``; ``potrf[N-1]`` is the sink. All inputs of a task have one volume, so three can
+    be drawn per column: of what ``potrf[k]`` reads, of what it emits, and of what ``trsm[·, k]`` emits.
 
     Args:
         size: rows and columns of tiles.
@@ -202,10 +202,10 @@ def cholesky(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
     start = _start(builder)
     scopes = {name: builder.add_scope(name) for name in ("potrf", "trsm", "syrk", "gemm")}
     members = dict.fromkeys(scopes, 0)
-    of_trsm = np.zeros((size, size), dtype=np.int64)  # node of trsm[i, k]
-    # What potrf[k] reads, what it emits, what trsm[., k] emits, for k = 0, 1, ...
+    trsm_nodes = np.zeros((size, size), dtype=np.int64)  # number of trsm[i, k]
+    # Volumes of what potrf[k] reads, of what it emits, of what trsm[., k] emits, for k = 0, 1, ...
     walk = volume_walk(3 * size, volume, seed)
-    read, factor, emitted = walk[0::3], walk[1::3], np.array(walk[2::3], dtype=np.int64)
+    potrf_in, potrf_out, trsm_out = walk[0::3], walk[1::3], np.array(walk[2::3], dtype=np.int64)
 
     def add(scope: str, count: int) -> Int64:
         nodes = builder.add_tasks(scopes[scope], count, members[scope])
@@ -218,19 +218,19 @@ def cholesky(size: int, volume: int = FIRST_VOLUME, seed: int | None = None) -> 
     for k in range(size):
         syrk, (potrf,) = add("syrk", k), add("potrf", 1)
         if k > 0:
-            join(of_trsm[k, :k], syrk, emitted[:k])
-            join(syrk[:-1], syrk[1:], emitted[1:k])
-        builder.add_edge(int(syrk[-1]) if k > 0 else start, int(potrf), read[k])
+            join(trsm_nodes[k, :k], syrk, trsm_out[:k])
+            join(syrk[:-1], syrk[1:], trsm_out[1:k])
+        builder.add_edge(int(syrk[-1]) if k > 0 else start, int(potrf), potrf_in[k])
         rows = np.arange(k + 1, size)
         gemm, trsm = add("gemm", len(rows) * k).reshape(len(rows), k), add("trsm", len(rows))
-        of_trsm[rows, k] = trsm
-        volumes, solved = np.broadcast_to(emitted[:k], gemm.shape), np.full(len(rows), factor[k])
-        join(of_trsm[rows, :k], gemm, volumes)
-        join(np.broadcast_to(of_trsm[k, :k], gemm.shape), gemm, volumes)
-        join(gemm[:, :-1], gemm[:, 1:], volumes[:, 1:])
+        trsm_nodes[rows, k] = trsm
+        gemm_in, trsm_in = np.broadcast_to(trsm_out[:k], gemm.shape), np.full(len(rows), potrf_out[k])
+        join(trsm_nodes[rows, :k], gemm, gemm_in)
+        join(np.broadcast_to(trsm_nodes[k, :k], gemm.shape), gemm, gemm_in)
+        join(gemm[:, :-1], gemm[:, 1:], gemm_in[:, 1:])
         if k > 0:
-            join(gemm[:, -1], trsm, solved)
-        join(np.full(len(rows), potrf), trsm, solved)
+            join(gemm[:, -1], trsm, trsm_in)
+        join(np.full(len(rows), potrf), trsm, trsm_in)
     return builder.finish(UserError)
 
 

@@ -32,7 +32,7 @@ class Setting(Struct, frozen=True):
         name: as the function has it; on the command line with ``-`` for ``_``.
         text: help.
         is_required: whether it has to be given.
-        default: what holds if it is not given; ``None``: the generator finds a value.
+        default: its value if none is given; ``None``: the generator chooses one.
         choices: the words to choose from, if any.
     """
 
@@ -44,14 +44,14 @@ class Setting(Struct, frozen=True):
 
     @property
     def is_word(self) -> bool:
-        """Whether it is a word and no whole number."""
+        """Whether its value is a word, not a whole number."""
         return bool(self.choices) or isinstance(self.default, str)
 
     def check(self, generator: str, value: Argument) -> None:
-        """Check a value for it.
+        """Check a value that a user gives.
 
         Raises:
-            UserError: it is no integer, or none of the words.
+            UserError: it is no integer, or none of the words to choose from.
         """
         if not self.is_word:
             if not isinstance(value, int) or isinstance(value, bool):
@@ -62,15 +62,15 @@ class Setting(Struct, frozen=True):
 
 
 class Generator(Struct, Generic[Graph], frozen=True):
-    """A named way to make a graph and write it down.
+    """A named function that makes a graph, and the formats in which the graph can be written.
 
     Attributes:
         name: on the command line.
         text: help, one line.
-        makes: what kind of graph it is.
-        settings: its arguments.
-        function: gives the graph.
-        forms: how it is written, as a text or as bytes; the first is the usual one.
+        makes: kind of the graph, for the help.
+        settings: arguments of the function.
+        function: returns the graph.
+        writers: by name of the format, functions that write the graph as text or bytes; the first is the default.
     """
 
     name: str
@@ -78,18 +78,18 @@ class Generator(Struct, Generic[Graph], frozen=True):
     makes: str
     settings: tuple[Setting, ...]
     function: Callable[..., Graph]
-    forms: Mapping[str, Callable[[Graph], str | bytes]]
+    writers: Mapping[str, Callable[[Graph], str | bytes]]
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """The names of the forms."""
-        return tuple(self.forms)
+        """Names of the formats."""
+        return tuple(self.writers)
 
     def generate(self, arguments: Mapping[str, Argument]) -> Graph:
-        """Return the graph for these arguments; what is not given has its default.
+        """Return the graph for these arguments; missing ones have their defaults.
 
         Raises:
-            UserError: an unknown argument, one that is missing, or one that the generator refuses.
+            UserError: an argument is unknown, missing without a default, or refused by the generator.
         """
         known = {setting.name: setting for setting in self.settings}
         for name, value in arguments.items():
@@ -101,49 +101,49 @@ class Generator(Struct, Generic[Graph], frozen=True):
                 raise UserError(f"{self.name}: found no {setting.name} against a value for it ({setting.text})")
         return self.function(**arguments)
 
-    def write(self, arguments: Mapping[str, Argument], form: str) -> str | bytes:
-        """Return the graph for these arguments in one of the forms.
+    def write(self, arguments: Mapping[str, Argument], format_name: str) -> str | bytes:
+        """Return the graph for these arguments, written in one of `formats`.
 
         Raises:
             UserError: as `generate`.
         """
-        return self.forms[form](self.generate(arguments))
+        return self.writers[format_name](self.generate(arguments))
 
 
 AnyGenerator: TypeAlias = Generator[CanonicalDag] | Generator[schema.Dataflow_Graph]
 
 
 def find_generator(name: str) -> AnyGenerator:
-    """Return the generator of a name.
+    """Return the generator that has this name on the command line.
 
     Raises:
-        UserError: there is none.
+        UserError: none has.
     """
     if name not in GENERATORS:
         raise UserError(f"generator {name!r}: unknown{nearest(name, GENERATORS)}")
     return GENERATORS[name]
 
 
-_TEXT = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)\.$", re.MULTILINE)  # of an argument in a docstring
-_FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]]
-_FORMS = {TEXT: format_dag, JSON: dag_to_json}
+_ARGUMENT = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)\.$", re.MULTILINE)  # in a docstring: name, text
+_DAG_WRITERS: Mapping[str, Callable[[CanonicalDag], str | bytes]]
+_DAG_WRITERS = {TEXT: format_dag, JSON: dag_to_json}
 
 
 def _settings(function: Callable[..., object]) -> Iterator[Setting]:
-    """Yield the arguments of a generator as its signature and its docstring have them.
+    """Yield the arguments of a generator, from its signature and the texts of its docstring.
 
-    It is a word where the default is of an enumeration.
+    The value of an argument is a word if its default is a member of an enumeration.
     """
-    texts = {name: " ".join(text.split()) for name, text in _TEXT.findall(getdoc(function) or "")}
-    for name, given in signature(function).parameters.items():
-        required = given.default is Signature.empty
-        default = None if required else given.default
+    texts = {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(getdoc(function) or "")}
+    for name, parameter in signature(function).parameters.items():
+        required = parameter.default is Signature.empty
+        default = None if required else parameter.default
         choices = tuple(word.value for word in type(default)) if isinstance(default, StrEnum) else ()
         yield Setting(name, texts.get(name, name), required, str(default) if choices else default, choices)
 
 
 def _dag(name: str, text: str, function: Callable[..., CanonicalDag]) -> Generator[CanonicalDag]:
-    return Generator(name, text, "canonical DAG", tuple(_settings(function)), function, _FORMS)
+    return Generator(name, text, "canonical DAG", tuple(_settings(function)), function, _DAG_WRITERS)
 
 
 def _workload(
@@ -162,14 +162,14 @@ _DAGS = (
     _dag("matmul", "matrix product A[n, k] @ B[k, m] by expansion", matmul),
     _dag("convolution", "convolution of a square image by expansion", convolution),
 )
-*_ONE_LAYER, _LAYERS = _settings(llm_forward)
+*_LAYER_SETTINGS, _LAYER_COUNT = _settings(llm_forward)
 _WORKLOADS = (
-    _workload("llm-fwd", "forward pass of one layer of a language model", llm_forward, (*_ONE_LAYER,)),
+    _workload("llm-fwd", "forward pass of one layer of a language model", llm_forward, (*_LAYER_SETTINGS,)),
     _workload(
         "llm-multilayer",
         "forward pass of several layers of a language model in one graph",
         llm_forward,
-        (*_ONE_LAYER, replace(_LAYERS, is_required=True, default=None)),
+        (*_LAYER_SETTINGS, replace(_LAYER_COUNT, is_required=True, default=None)),
     ),
     _workload("llm-fwdbwd", "forward and backward pass of one layer of a language model", llm_training),
     _workload(
@@ -183,7 +183,7 @@ _WORKLOADS = (
     _workload("mamba-scan", "Mamba layer with a parallel scan over the sequence", other_workloads.mamba_scan),
 )
 WORKLOADS: Mapping[str, Generator[schema.Dataflow_Graph]] = {generator.name: generator for generator in _WORKLOADS}
-_NAMES = frozenset(generator.name for generator in _DAGS)
-_RENAMED = (replace(each, name=f"{each.name}-workload") if each.name in _NAMES else each for each in _WORKLOADS)
+_DAG_NAMES = frozenset(generator.name for generator in _DAGS)
+_RENAMED = (replace(work, name=f"{work.name}-workload") if work.name in _DAG_NAMES else work for work in _WORKLOADS)
 _ALL: tuple[AnyGenerator, ...] = (*_DAGS, *_RENAMED)
 GENERATORS: Mapping[str, AnyGenerator] = {generator.name: generator for generator in _ALL}

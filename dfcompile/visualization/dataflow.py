@@ -1,7 +1,7 @@
-"""A dataflow graph as columns, for a picture whose configurations and operators open and close.
+"""Dataflow graphs for a picture in which configurations and operators can be opened and closed.
 
-Several mapped graphs, such as the layers of a language model, stand side by side in one picture. The families of a
-canonical DAG, the nodes of a scope each, are text for Graphviz as well.
+Several mapped graphs, such as the layers of a language model, can stand side by side. A canonical DAG is shown by its
+families, the nodes of a scope each, also as text for Graphviz.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from dfcompile.host.printable import json_text
 from dfcompile.records import replace
 
 NO_CONFIGURATION = -1
-_Carried = tuple[int, int, int, int]  # numbers of two nodes, how many edges, what they carry together
+_Carried = tuple[int, int, int, int]  # source, target, number of edges, what they carry together
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class DataflowNode:
     """A family of tasks, an array in memory, or a kernel.
 
     Attributes:
-        name: of it.
-        operator: of the user, which it belongs to.
-        kind: what it is, in a word.
-        members: how many tasks or arrays it has.
-        configuration: number of the configuration that it is in, or ``NO_CONFIGURATION``.
+        name: shown in the picture.
+        operator: the user's operator that it belongs to.
+        kind: shown in the picture, such as "buffer" or "kernel".
+        members: number of tasks or arrays.
+        configuration: number of its configuration, or ``NO_CONFIGURATION``.
     """
 
     name: str
@@ -49,9 +49,9 @@ class DataflowEdge:
     Attributes:
         source: number of a node.
         target: number of a node.
-        edges: how many.
+        edges: number of edges.
         amount: what they carry together, in the unit of the graph.
-        in_memory: whether it goes through memory.
+        in_memory: whether the data goes through memory.
     """
 
     source: int
@@ -65,11 +65,11 @@ class Dataflow(Struct, frozen=True):
     """A dataflow graph.
 
     Attributes:
-        name: of it.
+        name: of the picture.
         unit: of the amounts on edges.
-        nodes: in an order of dependence.
-        edges: at most one for a pair of nodes.
-        configurations: what they are called, by their numbers; empty: by these.
+        nodes: producers before consumers.
+        edges: at most one from a node to another.
+        configurations: names, by number; empty: the numbers are shown.
     """
 
     name: str
@@ -80,30 +80,30 @@ class Dataflow(Struct, frozen=True):
 
 
 def dataflow_of(dag: CanonicalDag, configurations: Mapping[str, int]) -> Dataflow:
-    """Return the families of a DAG.
+    """Return a DAG as a graph of its families.
 
     An array belongs to the operator that writes it; one that none writes, to the first that reads it.
 
     Args:
-        dag: to be shown.
-        configurations: number of the configuration of each kernel, by name; empty: there are none.
+        dag: the DAG.
+        configurations: number of the configuration of each kernel, by the kernel's name; empty without a mapping.
     """
     families = families_of(dag)
-    place = {family.scope: at for at, family in enumerate(families)}
-    rows = equal_edges(dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target], dag.edge_volume)
-    carried = [(place[source], place[target], count, count * volume) for (source, target, volume), count in rows]
-    owner = list(range(len(families)))
-    for source, target, *_ in reversed(carried):  # the first reader is the last that is noted
+    index = {family.scope: number for number, family in enumerate(families)}
+    rows = distinct_rows(dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target], dag.edge_volume)
+    carried = [(index[source], index[target], count, count * volume) for (source, target, volume), count in rows]
+    owner = list(range(len(families)))  # number of the family whose operator and configuration each has
+    for source, target, *_ in reversed(carried):  # so that the first reader overwrites later ones
         if families[source].in_memory and not families[target].in_memory:
             owner[source] = target
     for source, target, *_ in reversed(carried):
         if families[target].in_memory and not families[source].in_memory:
             owner[target] = source
     nodes = []
-    for family, of in zip(families, owner, strict=True):
+    for family, owning in zip(families, owner, strict=True):
         kind = family.kind.name.lower().replace("_", " ")
-        configuration = configurations.get(families[of].kernel, NO_CONFIGURATION)
-        nodes.append(DataflowNode(family.name, families[of].origin, kind, family.members, configuration))
+        configuration = configurations.get(families[owning].kernel, NO_CONFIGURATION)
+        nodes.append(DataflowNode(family.name, families[owning].origin, kind, family.members, configuration))
     return Dataflow(dag.name, "elements", tuple(nodes), _edges(carried, nodes))
 
 
@@ -114,12 +114,12 @@ def dataflow_of_design(solution: DesignSolution, name: str) -> Dataflow:
         solution: of the design.
         name: of the graph.
     """
-    place = {kernel.id: at for at, kernel in enumerate(solution.design.kernels)}
+    index = {kernel.id: number for number, kernel in enumerate(solution.design.kernels)}
     nodes = tuple(
         DataflowNode(kernel.name, kernel.name, _kind(solution, kernel), 1, solution.decision.configs[kernel.id])
         for kernel in solution.design.kernels
     )
-    pairs = dict.fromkeys((place[each.source], place[each.target]) for each in solution.design.edges)
+    pairs = dict.fromkeys((index[edge.source], index[edge.target]) for edge in solution.design.edges)
     carried = ((*ends, 1, round(solution.design.kernels[ends[0]].output_bytes)) for ends in pairs)
     return Dataflow(name, "bytes", nodes, _edges(carried, nodes))
 
@@ -130,23 +130,23 @@ def _kind(solution: DesignSolution, kernel: DesignKernel) -> str:
 
 
 def _edges(carried: Iterable[_Carried], nodes: Sequence[DataflowNode]) -> tuple[DataflowEdge, ...]:
-    """Return one edge for each pair of nodes: through memory at an array, and where it leaves its configuration."""
-    found: dict[tuple[int, int], DataflowEdge] = {}
+    """Merge the edges of each pair of nodes; through memory if one is an array, or their configurations differ."""
+    merged: dict[tuple[int, int], DataflowEdge] = {}
     for source, target, count, amount in carried:
         ends = nodes[source], nodes[target]
-        in_memory = ends[0].configuration != ends[1].configuration or "buffer" in {each.kind for each in ends}
-        known = found.get((source, target), DataflowEdge(source, target, 0, 0, in_memory))
-        found[source, target] = replace(known, edges=known.edges + count, amount=known.amount + amount)
-    return tuple(found.values())
+        in_memory = ends[0].configuration != ends[1].configuration or "buffer" in {node.kind for node in ends}
+        edge = merged.get((source, target), DataflowEdge(source, target, 0, 0, in_memory))
+        merged[source, target] = replace(edge, edges=edge.edges + count, amount=edge.amount + amount)
+    return tuple(merged.values())
 
 
 class MappedGraph(Struct, frozen=True):
     """A dataflow graph and its mapping.
 
     Attributes:
-        name: what tells it from others.
-        graph: whole.
-        mapping: of it; ``None``: there is none.
+        name: different for each graph of a picture.
+        graph: the whole graph.
+        mapping: ``None`` if it is not mapped.
     """
 
     name: str
@@ -166,29 +166,30 @@ def dataflow_of_graphs(mapped: Sequence[MappedGraph], name: str) -> Dataflow:
     nodes: list[DataflowNode] = []
     carried: list[_Carried] = []
     configurations: list[str] = []
-    for one in mapped:
-        sets = () if one.mapping is None else one.mapping.figures.configs
+    for part in mapped:
+        sets = () if part.mapping is None else part.mapping.figures.configs
         first = len(configurations)
-        configurations += [f"{number} · {one.name}" for number in range(1, len(sets) + 1)]
-        number_of = {kernel: first + at for at, each in enumerate(sets) for kernel in each.kernels}
+        configurations += [f"{number} · {part.name}" for number in range(1, len(sets) + 1)]
+        number_of = {kernel: number for number, config in enumerate(sets, first) for kernel in config.kernels}
         if not sets:
-            configurations.append(f"not mapped · {one.name}")
-        carried += _added(one.graph, {each.name: number_of.get(each.name, first) for each in one.graph.kernels}, nodes)
+            configurations.append(f"not mapped · {part.name}")
+        numbers = {kernel.name: number_of.get(kernel.name, first) for kernel in part.graph.kernels}
+        carried += _add_graph(part.graph, numbers, nodes)
     return Dataflow(name, "bytes", tuple(nodes), _edges(carried, nodes), tuple(configurations))
 
 
-def _added(graph: DataflowGraph, number_of: dict[str, int], nodes: list[DataflowNode]) -> Iterator[_Carried]:
-    """Add the nodes of a graph; yield what they carry."""
-    place: dict[str, int] = {}
+def _add_graph(graph: DataflowGraph, configurations: dict[str, int], nodes: list[DataflowNode]) -> Iterator[_Carried]:
+    """Append the nodes of a graph, given the configuration of each kernel; yield what its edges carry."""
+    node_of: dict[str, int] = {}
     for kernel in graph.kernels:
-        place[kernel.name] = len(nodes)
-        nodes.append(DataflowNode(kernel.name, kernel.origin, kernel.op, 1, number_of[kernel.name]))
+        node_of[kernel.name] = len(nodes)
+        nodes.append(DataflowNode(kernel.name, kernel.origin, kernel.op, 1, configurations[kernel.name]))
     for tensor in graph.tensors:
-        readers = list(dict.fromkeys(place[use.kernel] for use in tensor.uses))
+        readers = list(dict.fromkeys(node_of[use.kernel] for use in tensor.uses))
         if tensor.source and readers:
-            yield from ((place[tensor.source], reader, 1, tensor.size_bytes) for reader in readers)
+            yield from ((node_of[tensor.source], reader, 1, tensor.size_bytes) for reader in readers)
             continue
-        owners = [place[tensor.source]] if tensor.source else readers
+        owners = [node_of[tensor.source]] if tensor.source else readers
         if not owners:
             continue
         owner, array = nodes[owners[0]], len(nodes)
@@ -202,12 +203,12 @@ class Family(Struct, frozen=True):
     """The nodes of a scope.
 
     Attributes:
-        scope: its number.
+        scope: number of the scope.
         name: of the scope.
         origin: the user's operator that it belongs to.
-        kernel: that it belongs to; empty of arrays in memory.
-        kind: of its nodes.
-        members: how many there are.
+        kernel: the kernel that it belongs to; empty for arrays in memory.
+        kind: of its first node.
+        members: number of its nodes.
     """
 
     scope: int
@@ -219,7 +220,7 @@ class Family(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Name and members."""
+        """Name, and number of members if there are several."""
         return self.name if self.members == 1 else f"{self.name} ×{self.members}"
 
     @property
@@ -229,21 +230,21 @@ class Family(Struct, frozen=True):
 
 
 def families_of(dag: CanonicalDag) -> list[Family]:
-    """Return the families in the order of their scopes: of a DAG as extraction makes it that is one of dependence."""
+    """Return the families by the numbers of their scopes: of an extracted DAG, producers come before consumers."""
     numbers, first, counts = np.unique(dag.node_scope, return_index=True, return_counts=True)
-    found = []
+    families = []
     for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
         scope = dag.scopes[number]
         kernel = "" if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name
-        found.append(Family(number, scope.name, scope.origin, kernel, NodeKind(dag.kind[node]), count))
-    return found
+        families.append(Family(number, scope.name, scope.origin, kernel, NodeKind(dag.kind[node]), count))
+    return families
 
 
-def equal_edges(*columns: npt.NDArray[np.integer]) -> Iterator[tuple[list[int], int]]:
-    """Yield the different rows of columns of edges, in ascending order, and how often each of them is there."""
+def distinct_rows(*columns: npt.NDArray[np.integer]) -> Iterator[tuple[list[int], int]]:
+    """Yield the distinct rows of a table of edges, given as columns, in ascending order, and how often each occurs."""
     rows = np.stack([column.astype(np.int64) for column in columns], axis=1)
-    different, counts = np.unique(rows, axis=0, return_counts=True)
-    yield from zip(different.tolist(), counts.tolist(), strict=True)
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    yield from zip(distinct.tolist(), counts.tolist(), strict=True)
 
 
 _SHAPES = {
@@ -265,11 +266,11 @@ def to_dot(dag: CanonicalDag) -> str:
     for family in families_of(dag):
         node = f"    n{family.scope} [label={json_text(family.label)}, shape={_SHAPES[family.kind]}];"
         clusters.setdefault(family.kernel, []).append(node)
-    for place, (kernel, nodes) in enumerate(clusters.items()):
-        opening = [f"  subgraph cluster_{place} {{", f"    label={json_text(kernel)};"]
+    for number, (kernel, nodes) in enumerate(clusters.items()):
+        opening = [f"  subgraph cluster_{number} {{", f"    label={json_text(kernel)};"]
         lines += [*opening, *nodes, "  }"] if kernel else nodes
     ends = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
-    for (source, target, volume, order), count in equal_edges(*ends, dag.edge_volume, dag.edge_order):
+    for (source, target, volume, order), count in distinct_rows(*ends, dag.edge_volume, dag.edge_order):
         label, tooltip = f"{volume}" if count == 1 else f"{volume} ×{count}", json_text(dag.orders[order])
         lines.append(f"  n{source} -> n{target} [label={json_text(label)}, tooltip={tooltip}];")
     return "\n".join([*lines, "}"]) + "\n"

@@ -1,6 +1,6 @@
-"""Empty values: what has no elements is known, and nodes that read it become nodes that do not.
+"""Empty values, with a dimension of 0, become constants, and the nodes that read them become nodes that do not.
 
-So no later stage meets one: the cache of a decoder's first step costs nothing.
+So no later stage meets one: the empty cache of a decoder's first step costs nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,23 +16,21 @@ from dfcompile.frontend.onnx.draft import Constant, Draft, copied, read_only, va
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.shapes import Types, stand_in
 
-# Optional operands that may as well be omitted if they have no elements: caches of attentions.
+# Positions of optional operands that may be omitted if they are empty: caches of attention operators.
 _OMITTED: Mapping[str, Sequence[int]] = {
     "Attention": (4, 5),
     "com.microsoft.Attention": (4,),
     "com.microsoft.GroupQueryAttention": (3, 4),
     "com.microsoft.MultiHeadAttention": (6, 7),
 }
-# Operators with operands after the first that say axes, sizes, a type or the like, of which there may be none.
-_TOLD = frozenset(
+# Operators that read data from their first operand alone: the others are axes, sizes, a type or the like.
+_FIRST_IS_DATA = frozenset(
     ["AffineGrid", "CastLike", "CenterCropPad", "Col2Im", "ConstantOfShape", "Expand", "Pad", "Reshape", "Resize",
      "Slice", "Split", "Squeeze", "Tile", "Unsqueeze", "Upsample"]
 )  # fmt: skip
-_UPDATES = frozenset(["Scatter", "ScatterElements", "ScatterND"])  # of no element: the data
-
-
-# What reductions give of no elements; means are not defined, extrema since operator set 20.
-_OF_NOTHING: Mapping[str, float] = {
+_UPDATES = frozenset(["Scatter", "ScatterElements", "ScatterND"])  # without updates the result is the data
+# Results of reductions over no elements. A mean has none; extrema have one since operator set 20.
+_EMPTY_REDUCTIONS: Mapping[str, float] = {
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSum", "ReduceSumSquare"), 0),
     **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp", "ReduceMax"), -np.inf),
     "ReduceMin": np.inf,
@@ -43,13 +41,13 @@ _EXTREMA_SINCE = 20
 
 
 def without_empty_values(draft: Draft, types: Types) -> Draft:
-    """Return the draft without results, outputs and operands that have no elements, as far as their shapes are known.
+    """Return the draft with constants for empty results, and without empty operands and model outputs.
 
     ``e = Relu(x[1, 0, 8]); y = Concat(e, z)`` becomes ``y = Identity(z)``, where ``e`` is an empty constant.
 
     Args:
         draft: the model.
-        types: of its values.
+        types: of its values, with shapes where they are known.
     """
     empty = {name for name, known in types.items() if 0 in (known.known_shape or ())}
     if not empty:
@@ -61,31 +59,31 @@ def without_empty_values(draft: Draft, types: Types) -> Draft:
     opset = opset_of(draft.proto)
     nodes = []
     for node in draft.proto.graph.node:
-        gone = empty.intersection(node.output)
-        constants.update((name, read_only(np.zeros(types[name].known_shape or 0, types[name].dtype))) for name in gone)
-        reduced = _reduced(node, types, empty, opset) if final.isdisjoint(node.output) else None
+        lost = empty.intersection(node.output)  # outputs that become constants
+        constants.update((name, read_only(np.zeros(types[name].known_shape or 0, types[name].dtype))) for name in lost)
+        reduced = _reduction_of_nothing(node, types, empty, opset) if final.isdisjoint(node.output) else None
         if reduced is not None:
             constants[node.output[0]] = reduced
-        if reduced is not None or gone.issuperset(filter(None, node.output)):
+        if reduced is not None or lost.issuperset(filter(None, node.output)):
             continue
         kept = node
-        if gone or not empty.isdisjoint(node.input):
-            kept = copied(node, outputs=["" if name in gone else name for name in node.output])
+        if lost or not empty.isdisjoint(node.input):
+            kept = copied(node, outputs=["" if name in lost else name for name in node.output])
             _without_operands(kept, empty, constants, values)
         nodes.append(kept)
-    nodes = _with_outputs_apart(nodes, final, empty, values)
+    nodes = _with_separate_outputs(nodes, final, empty, values)
     is_same = nodes == list(draft.proto.graph.node) and len(outputs) == len(draft.proto.graph.output)
     if is_same and constants.keys() == draft.constants.keys():
         return draft
-    found = draft.replaced(nodes, constants)
-    del found.proto.graph.output[:]
-    found.proto.graph.output.extend(outputs)
-    return found
+    changed = draft.replaced(nodes, constants)
+    del changed.proto.graph.output[:]
+    changed.proto.graph.output.extend(outputs)
+    return changed
 
 
-def _reduced(node: onnx.NodeProto, types: Types, empty: set[str], opset: int) -> Constant | None:
-    """Return what a reduction gives of no elements; None if it is none, or its result is not defined or known."""
-    value = _OF_NOTHING.get(node.op_type)
+def _reduction_of_nothing(node: onnx.NodeProto, types: Types, empty: set[str], opset: int) -> Constant | None:
+    """Return a reduction's result over no elements; None for other nodes, or if it is undefined or unknown."""
+    value = _EMPTY_REDUCTIONS.get(node.op_type)
     result = types.get(node.output[0]) if node.output else None
     if value is None or result is None or result.known_shape is None or node.input[0] not in empty:
         return None
@@ -100,51 +98,51 @@ def _reduced(node: onnx.NodeProto, types: Types, empty: set[str], opset: int) ->
     return read_only(np.full(result.known_shape, value, result.dtype))
 
 
-def _with_outputs_apart(
+def _with_separate_outputs(
     nodes: Sequence[onnx.NodeProto], outputs: set[str], empty: set[str], values: set[str]
 ) -> list[onnx.NodeProto]:
-    """Return the nodes with an Identity between an output and what may become a constant: no output is one."""
+    """Put an Identity between a model output and a node that may become a constant, which no output may be."""
     names = {node.name for node in nodes}
-    found = []
+    separated = []
     for node in nodes:
-        is_apart = node.op_type == "Identity"  # else one of a declaration that nothing fits is put apart without end
-        final = outputs.intersection(node.output) if _reads(node, empty) and not is_apart else set()
-        apart = {name: free_name(f"{name}.value", values) for name in node.output if name in final}
-        found.append(copied(node, outputs=[apart.get(name, name) for name in node.output]) if apart else node)
-        for name, value in apart.items():
-            found.append(helper.make_node("Identity", [value], [name], free_name(f"{node.name}.copy", names)))
-    return found
+        is_separate = node.op_type == "Identity"  # another one would follow without end if the declaration is wrong
+        final = outputs.intersection(node.output) if _reads(node, empty) and not is_separate else set()
+        separate = {name: free_name(f"{name}.value", values) for name in node.output if name in final}
+        separated.append(copied(node, outputs=[separate.get(name, name) for name in node.output]) if separate else node)
+        for name, value in separate.items():
+            separated.append(helper.make_node("Identity", [value], [name], free_name(f"{node.name}.copy", names)))
+    return separated
 
 
 def check_empty_operands(draft: Draft) -> Draft:
-    """Return the draft itself.
+    """Check that no node reads data from an empty value, and return the draft itself.
 
     Raises:
-        UnsupportedOpError: a node reads elements of a value that has none.
-        UserError: an output without elements is declared with another type.
+        UnsupportedOpError: a node does.
+        UserError: an empty output is declared with another type or shape.
     """
     empty = {name for name, value in draft.constants.items() if not value.size}
     for node in draft.proto.graph.node:
         for name in _reads(node, empty):
             value = draft.constants[name]
-            if node.op_type == "Identity":  # all others have gone
+            if node.op_type == "Identity":  # any other Identity of an empty value was removed
                 computed = f"{value.dtype}{list(value.shape)}, which is computed"
                 raise UserError(f"output {node.output[0]!r}: declared otherwise than {computed}")
-            found = f"operand {name!r} of {node.op_type} has no elements ({list(value.shape)})"
-            raise UnsupportedOpError(f"node {node.name!r}: {found} against at least one")
+            operand = f"operand {name!r} of {node.op_type} has no elements ({list(value.shape)})"
+            raise UnsupportedOpError(f"node {node.name!r}: {operand} against at least one")
     return draft
 
 
 def _reads(node: onnx.NodeProto, empty: set[str]) -> list[str]:
-    """Return operands that have no elements and are read as data."""
+    """Return the empty operands that a node reads as data."""
     if node.op_type == "ConstantOfShape":
         return []
-    says_sizes = node.op_type in _TOLD or node.op_type.startswith("Reduce")
-    return [name for name in (node.input[:1] if says_sizes else node.input) if name in empty]
+    first_is_data = node.op_type in _FIRST_IS_DATA or node.op_type.startswith("Reduce")
+    return [name for name in (node.input[:1] if first_is_data else node.input) if name in empty]
 
 
 def _without_operands(node: onnx.NodeProto, empty: set[str], constants: dict[str, Constant], values: set[str]) -> None:
-    """Let a node not read operands that have no elements, in place, where it means something without them."""
+    """Remove a node's empty operands, in place, where the operator has a meaning without them."""
     if node.op_type == "Concat":
         operands = [name for name in node.input if name not in empty]
         node.input[:] = operands
@@ -153,10 +151,10 @@ def _without_operands(node: onnx.NodeProto, empty: set[str], constants: dict[str
     elif node.op_type in _UPDATES and node.input[1] in empty:
         stand_in(node, node.input[0])
     elif node.op_type in _OMITTED:
-        places = _OMITTED[node.op_type]
-        node.input[:] = ["" if at in places and name in empty else name for at, name in enumerate(node.input)]
+        optional = _OMITTED[node.op_type]  # positions
+        node.input[:] = ["" if at in optional and name in empty else name for at, name in enumerate(node.input)]
     elif node.op_type == "Gemm" and empty.issuperset(node.input[:2]) and constants.keys() >= {*node.input[:2]}:
-        for at, name in enumerate(node.input[:2]):  # over no terms: over a term of zero
+        for position, name in enumerate(node.input[:2]):  # a sum of no terms becomes a sum of one term, 0
             shape = tuple(max(size, 1) for size in constants[name].shape)
-            node.input[at] = free_name(f"{name}.zero", values)
-            constants[node.input[at]] = np.zeros(shape, constants[name].dtype)
+            node.input[position] = free_name(f"{name}.zero", values)
+            constants[node.input[position]] = np.zeros(shape, constants[name].dtype)

@@ -1,7 +1,7 @@
-"""Large weights without values, which is all that a report needs: a module of 8 billion parameters takes no memory.
+"""Large weights without values: reports need shapes and types alone, so 8 billion parameters take no memory.
 
-PyTorch's fake tensors have a shape and a type, and compute no values. Tensors whose values would be drawn are made so.
-Small tensors have values, and so have those that are computed, such as masks.
+They are PyTorch's fake tensors, which have a shape and a type and compute no values. A large tensor that would be drawn
+at random, or not filled, is made as one; small tensors have values, and so have computed ones, such as masks.
 """
 
 import copy
@@ -14,7 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-SMALLEST = 2**20  # elements: to draw fewer takes next to no time
+SMALLEST = 2**20  # elements of a fake tensor: drawing fewer takes almost no time
 _ATEN = torch.ops.aten
 _DRAWING = frozenset([_ATEN.empty.memory_format, _ATEN.rand.default, _ATEN.randn.default])
 
@@ -24,10 +24,10 @@ class ValuesNeededError(Exception):
 
 
 class UnreadWeights(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch's own
-    """A context: large tensors of real numbers that begin without values, or with random ones, never get any in it.
+    """A context in which large real tensors that are created unfilled or random become fake tensors.
 
     Attributes:
-        is_used: whether there are such tensors.
+        is_used: whether any did.
     """
 
     def __init__(self) -> None:
@@ -42,22 +42,22 @@ class UnreadWeights(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTo
         args: tuple[object, ...] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        given = dict(kwargs or {})
-        device = given.get("device")
-        if func in _DRAWING and (device is None or device == torch.device("cpu")) and _is_large(args[0], given):
+        options = dict(kwargs or {})
+        device = options.get("device")
+        if func in _DRAWING and (device is None or device == torch.device("cpu")) and _is_large(args[0], options):
             self.is_used = True
             with self._fake:
-                return self._unremembered(func(*args, **given))
-        of_fake = [isinstance(value, FakeTensor) for value in args]
-        if not any(of_fake):
-            return func(*args, **given)
-        arguments = func._schema.arguments  # noqa: SLF001  # nothing public says what an operator writes
-        if not all(is_fake for is_fake, each in zip(of_fake, arguments, strict=False) if each.is_write):
+                return self._forgotten(func(*args, **options))
+        are_fake = [isinstance(value, FakeTensor) for value in args]
+        if not any(are_fake):
+            return func(*args, **options)
+        arguments = func._schema.arguments  # noqa: SLF001  # no public attribute tells which arguments are written
+        if not all(is_fake for is_fake, argument in zip(are_fake, arguments, strict=False) if argument.is_write):
             raise ValuesNeededError(f"{func} makes values of those of a weight")
-        return self._unremembered(func(*args, **given))
+        return self._forgotten(func(*args, **options))
 
-    def _unremembered(self, result: object) -> object:
-        """Let the mode forget fake tensors: `Module.to` exchanges only those that nothing refers to."""
+    def _forgotten(self, result: object) -> object:
+        """Return a result after the mode forgot it: `Module.to` replaces only tensors to which nothing else refers."""
         self._fake.fake_tensor_converter.meta_converter.tensor_memo.clear()
         return result
 
@@ -66,22 +66,19 @@ def _fake_mode() -> FakeTensorMode:
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
-def _is_large(shape: object, given: Mapping[str, object]) -> bool:
-    dtype = given.get("dtype") or torch.get_default_dtype()
+def _is_large(shape: object, options: Mapping[str, object]) -> bool:
+    dtype = options.get("dtype") or torch.get_default_dtype()
     is_real = isinstance(dtype, torch.dtype) and dtype.is_floating_point
     return is_real and isinstance(shape, list | tuple) and math.prod(map(int, shape)) >= SMALLEST
 
 
 def is_unread(module: torch.nn.Module) -> bool:
-    """Whether some tensors of a module have no values."""
+    """Whether a module has fake tensors, which have no values."""
     return any(isinstance(tensor, FakeTensor) for tensor in module.state_dict().values())
 
 
 def without_meta_tensors(module: torch.nn.Module) -> torch.nn.Module:
-    """Return a module whose tensors on the meta device are fake ones on the processor; itself if it has none.
-
-    Others are shared with the module.
-    """
+    """Return a copy with fake tensors for those on the meta device, sharing all others; itself if it has none."""
     tensors = [*module.parameters(), *module.buffers()]
     if not any(tensor.is_meta for tensor in tensors):
         return module
@@ -90,39 +87,40 @@ def without_meta_tensors(module: torch.nn.Module) -> torch.nn.Module:
 
 
 def _off_meta(tensor: torch.Tensor, fake: FakeTensorMode) -> torch.Tensor:
+    """Return a fake tensor on the processor for one on the meta device, any other tensor as it is."""
     if not tensor.is_meta:
         return tensor
     with fake:
-        made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
-    return torch.nn.Parameter(made, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else made
+        faked = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+    return torch.nn.Parameter(faked, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else faked
 
 
 def give_stand_ins(initializers: Iterable[onnx_ir.Value], parameters: Iterable[str] | None) -> None:
-    """Let weights of an exported graph that have no values have numbers in their place, which take no memory.
+    """Give fake weights of an exported graph numbers as values, which take no memory.
 
     Args:
         initializers: of the graph.
-        parameters: names of those that may be without values, if they are large; ``None``: all.
+        parameters: names of the weights that may be fake, if they are large; ``None``: all may.
 
     Raises:
-        ValuesNeededError: another one has none.
+        ValuesNeededError: another weight is fake, so it was computed from fake ones.
     """
-    drawn = None if parameters is None else frozenset(parameters)
+    allowed = None if parameters is None else frozenset(parameters)
     for number, value in enumerate(initializers):
         tensor = value.const_value
         if tensor is None or not isinstance(getattr(tensor, "raw", None), FakeTensor):
             continue
         shape = tuple(tensor.shape.numpy())
-        if drawn is not None and (value.name not in drawn or math.prod(shape) < SMALLEST):
+        if allowed is not None and (value.name not in allowed or math.prod(shape) < SMALLEST):
             raise ValuesNeededError(f"{value.name} is computed of weights")
         numbers = _stand_in(shape, tensor.dtype.numpy(), number)
         value.const_value = onnx_ir.Tensor(numbers, dtype=tensor.dtype, name=value.name)
 
 
 def _stand_in(shape: tuple[int, ...], dtype: np.dtype[np.generic], seed: int) -> np.ndarray:
-    """Return a read-only array in which element ``[i, j, …]`` is number ``i + j + …`` of some that are drawn.
+    """Return a read-only array whose element ``[i, j, …]`` is number ``i + j + …`` of a few that are drawn at random.
 
-    So sums, differences and quotients of its elements are those of weights, and nowhere undefined.
+    Its elements differ as those of weights do, so sums, differences and quotients of them are as usual, and defined.
     """
     drawn = np.random.default_rng(seed).uniform(-1, 1, sum(shape) + 1).astype(dtype)
     return np.lib.stride_tricks.as_strided(drawn, shape, (drawn.itemsize,) * len(shape), writeable=False)

@@ -13,10 +13,10 @@ from dfcompile.host.stages import stage, work_of
 from dfcompile.lowering.execution.compiled_run import COMPILING_PARTS, RUNNING_PARTS, run_program
 
 Array = npt.NDArray[np.generic]
-Outputs = tuple[tuple[Array, Array], ...]  # each output twice: as it should be, and as it was found
+Outputs = tuple[tuple[Array, Array], ...]  # to compare: expected and computed, or before and after a change
 
-# What a chain of operators may lose, relative to the largest value of an output: functions that two libraries compute
-# differently in the last digits, and roundings of intermediate values.
+# Tolerance for a chain of operators, by the coarsest type, relative to the largest value of an output: two libraries
+# compute the last digits of functions differently, and round intermediate values differently.
 CHAIN = {
     "float8_e8m0fnu": 1.0,
     "float4_e2m1fn": 5e-1,
@@ -29,13 +29,14 @@ CHAIN = {
     "float32": 5e-5,
     "float64": 1e-9,
 }
-_ADDED_UP = frozenset(["float16", "float32", "float64"])  # sums of narrower ones are of single precision anywhere
-# A number half-way between two quantised steps becomes one or the other; five steps of 255, through later operators.
-STEPS = 2e-2
+_SUM_TYPES = frozenset(["float16", "float32", "float64"])  # others are added up in float32, by every library
+# Further tolerance for quantised models, five steps of 255: a number half-way between two steps is rounded to either,
+# and later operators may enlarge the difference.
+QUANTISATION = 2e-2
 _QUANTISERS = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul", "QGemm", "QuantizeLinear")
-_OF_STEPS = "QLinear"  # how the names of the others begin
-REFERENCE_PARTS = 1  # of the time of a comparison, about, for what is shown of progress
-SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
+_QUANTISER_PREFIX = "QLinear"  # of the names of all other operators that quantise
+REFERENCE_PARTS = 1  # rough duration for the progress display, as COMPILING_PARTS
+SUM = 2.0  # tolerance of a sum of n terms, in roundings per square root of n: the reference adds in another order
 
 
 class Deviation(Struct, frozen=True):
@@ -44,7 +45,7 @@ class Deviation(Struct, frozen=True):
     Attributes:
         absolute: the largest difference.
         relative: the largest difference as a part of the largest finite value of the same output.
-        outputs: that were compared: of the original, and of the lowered model.
+        outputs: pairs of the original's output and the lowered model's.
     """
 
     absolute: float
@@ -53,11 +54,11 @@ class Deviation(Struct, frozen=True):
 
 
 class Effect(Struct, frozen=True, eq=False):
-    """How far outputs change with the order of what inputs hold.
+    """How much the original's outputs change if the values of each input come in another order.
 
     Attributes:
         relative: the largest change as a part of the largest value of the same output.
-        outputs: that were compared: for the input, and for its values in another order.
+        outputs: pairs of the output before and after the change.
     """
 
     relative: float
@@ -80,36 +81,35 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
         with stage("running the original"), work.part(REFERENCE_PARTS):
             inputs = model.example_feeds(seed)
             answer = reference_answer(model, inputs)
-        given = {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)}
-        found = run_program(maps, given, work=work)
+        feeds = {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)}
+        computed = run_program(maps, feeds, work=work)
     relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
-    steps = STEPS if is_quantised(maps) else 0.0
-    outputs = tuple((expected, found[port.name]) for port, expected in zip(maps.outputs, answer.outputs, strict=True))
+    quantisation = QUANTISATION if is_quantised(maps) else 0.0
+    outputs = tuple(zip(answer.outputs, (computed[port.name] for port in maps.outputs), strict=True))
     named = zip(maps.outputs, outputs, strict=True)
-    deviations = [_deviation(port.name, ours, wanted, relative, steps, answer) for port, (wanted, ours) in named]
-    absolute = max((one.absolute for one in deviations), default=0.0)
-    return Deviation(absolute, max((one.relative for one in deviations), default=0.0), outputs)
+    deviations = [_deviation(port.name, *pair, relative, quantisation, answer) for port, pair in named]
+    absolute = max((deviation.absolute for deviation in deviations), default=0.0)
+    return Deviation(absolute, max((deviation.relative for deviation in deviations), default=0.0), outputs)
 
 
 def effect_of_inputs(model: Model, seed: int) -> Effect | None:
-    """Return how far the original's outputs are from those for the same values of each input in another order.
+    """Return how much the original's outputs change if the values of each input come in another order.
 
-    As a part of the largest value of an output, for the output where that is most. Where it is small, a comparison of
-    outputs says little: in a deep network without trained weights often nothing of the input arrives at the end.
+    If little, comparing outputs proves little: a deep network without trained weights often ignores its input.
 
     Args:
         model: as read.
         seed: of the input, if the model comes with none.
 
     Returns:
-        ``None`` if no input has two values, or the original refuses them in this order.
+        ``None`` if all values of each input are equal, or the original refuses the other order.
 
     Raises:
         UserError: the original cannot be run.
     """
     inputs = model.example_feeds(seed)
     others = [np.roll(value.reshape(-1), 1).reshape(value.shape) for value in inputs]
-    if all(np.array_equal(one, other) for one, other in zip(inputs, others, strict=True)):
+    if all(np.array_equal(*pair) for pair in zip(inputs, others, strict=True)):
         return None
     with stage("running the original on other values"), work_of(2) as work:
         answer = reference_answer(model, inputs)
@@ -119,13 +119,13 @@ def effect_of_inputs(model: Model, seed: int) -> Effect | None:
         except UserError:
             return None
     outputs = tuple(zip(answer.outputs, changed.outputs, strict=True))
-    return Effect(max(_change(one, other) for one, other in outputs), outputs) if outputs else None
+    return Effect(max(_change(*pair) for pair in outputs), outputs) if outputs else None
 
 
-def _change(one: Array, other: Array) -> float:
-    if one.shape != other.shape:
+def _change(output: Array, changed: Array) -> float:
+    if output.shape != changed.shape:
         return 1.0
-    before, after = (np.asarray(value, np.complex128) for value in (one, other))
+    before, after = (np.asarray(value, np.complex128) for value in (output, changed))
     is_finite = np.isfinite(before) & np.isfinite(after)
     largest = float(np.max(np.abs(before), initial=0.0, where=is_finite))
     with np.errstate(invalid="ignore"):
@@ -136,7 +136,7 @@ def _change(one: Array, other: Array) -> float:
 def tolerance(dtype: str, terms: int) -> float:
     """Return how far an output may be from its reference, relative to its largest value, or absolute below 1.
 
-    ``CHAIN[dtype] + SUM * sqrt(terms) * epsilon``, with the epsilon of the type in which references add up: the error
+    ``CHAIN[dtype] + SUM * sqrt(terms) * epsilon``, with the epsilon of the type in which references add: the error
     of a sum whose roundings are random grows with the square root of its length [higham02, section 2.8].
 
     Args:
@@ -146,8 +146,8 @@ def tolerance(dtype: str, terms: int) -> float:
     >>> tolerance("float32", 1) < 1e-4 < tolerance("float32", 200_000) < 2e-4
     True
     """
-    added = dtype if dtype in _ADDED_UP else "float32"
-    return CHAIN[dtype] + SUM * sqrt(terms) * real_epsilon(added)
+    sum_type = dtype if dtype in _SUM_TYPES else "float32"
+    return CHAIN[dtype] + SUM * sqrt(terms) * real_epsilon(sum_type)
 
 
 def coarsest_dtype(maps: Program) -> str:
@@ -160,11 +160,11 @@ def coarsest_dtype(maps: Program) -> str:
 def is_quantised(maps: Program) -> bool:
     """Whether an operator of the model rounds to quantised steps."""
     names = {chosen.op_type.rpartition(".")[2] for chosen in maps.chosen}
-    return any(name in _QUANTISERS or name.startswith(_OF_STEPS) for name in names)
+    return any(name in _QUANTISERS or name.startswith(_QUANTISER_PREFIX) for name in names)
 
 
 def longest_sum(maps: Program) -> int:
-    """Return how many values at most are accumulated into one element."""
+    """Return the largest number of values that are accumulated into one element: iterations per element of a result."""
     longest = 1
     for state in maps.sdfg.states():
         for entry in (node for node in state.nodes() if isinstance(node, MapEntry)):
@@ -176,24 +176,24 @@ def longest_sum(maps: Program) -> int:
     return longest
 
 
-def _deviation(name: str, found: Array, expected: Array, relative: float, steps: float, answer: Answer) -> Deviation:
-    if found.shape != expected.shape:
-        shapes = f"shape {list(found.shape)} against {list(expected.shape)} of {answer.source}"
+def _deviation(name: str, wanted: Array, computed: Array, relative: float, steps: float, answer: Answer) -> Deviation:
+    if computed.shape != wanted.shape:
+        shapes = f"shape {list(computed.shape)} against {list(wanted.shape)} of {answer.source}"
         raise DisagreementError(f"output {name!r}: {shapes} ({answer.hint})")
-    exact, ours = (np.asarray(value, np.complex128) for value in (expected, found))  # holds every element type
+    exact, ours = (np.asarray(value, np.complex128) for value in (wanted, computed))  # holds every element type
     is_same = (ours == exact) | (np.isnan(ours) & np.isnan(exact))
     with np.errstate(invalid="ignore"):
         errors = np.where(is_same, 0.0, np.abs(ours - exact))
     largest = float(np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact)))
-    if element_kind(expected.dtype.name) in "fc":
+    if element_kind(wanted.dtype.name) in "fc":
         limit = (relative + steps) * max(1.0, largest)
     else:
         limit = max(1.0, steps * largest) if steps else 0.0
-    wrong = ~(errors <= limit)  # not a number is wrong as well
+    wrong = ~(errors <= limit)  # NaN is wrong too: it compares as false
     if wrong.any():
         worst = np.unravel_index(int(np.argmax(np.where(np.isnan(errors), np.inf, errors))), errors.shape)
-        at = f"[{', '.join(str(int(position)) for position in worst)}]"
-        said = f"{found[worst]} at {at} against {expected[worst]} of {answer.source}, tolerance {limit:.3g}"
-        raise DisagreementError(f"output {name!r}: {said} ({answer.hint})")
+        place = f"[{', '.join(str(int(position)) for position in worst)}]"
+        fault = f"{computed[worst]} at {place} against {wanted[worst]} of {answer.source}, tolerance {limit:.3g}"
+        raise DisagreementError(f"output {name!r}: {fault} ({answer.hint})")
     absolute = float(np.max(errors, initial=0.0))
     return Deviation(absolute, absolute / largest if largest else absolute)

@@ -1,4 +1,4 @@
-"""Elements and rows at indices, constant or only known to a run: what is gathered and scattered, ONNX and canonical."""
+"""Gathering and scattering: elements and rows at indices that are constant or computed, ONNX and canonical."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -16,14 +16,14 @@ from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import Gather, Lookup, LookupElements, Scatter, Update
 from dfcompile.lowering.operators.movement import Run
 
-MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
+MOST_RUNS = 64  # arithmetic progressions of indices, a task each; with more, one task looks its indices up
 
 
 @onnx_expansion("Gather", "runs", default=True)
 def gather(op: Operator, build: CanonicalFragment) -> None:
     """``Y[…, j, …] = X[…, indices[j], …]``: constant indices give one task per arithmetic progression of them.
 
-    Indices that the model computes, or that follow no few progressions, are looked up.
+    Indices that the model computes, or that need too many progressions, are looked up.
     """
     x, y, axis = op.input(0), op.output(), op.axis()
     indices = constant_indices(op, axis)
@@ -36,14 +36,14 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
 
 
 def constant_indices(op: Operator, axis: int) -> npt.NDArray[np.int64] | None:
-    """Return the indices along an axis, operand 1, flat and from the front; None if the model computes them."""
+    """Return the indices in operand 1 along an axis, flat and not negative; None if the model computes them."""
     value = op.input(1).value
     return None if value is None else np.ravel(value).astype(np.int64) % op.input(0).shape[axis]
 
 
 def few_progressions(indices: npt.NDArray[np.generic]) -> tuple[Run, ...]:
-    """Return the progressions that indices ``[n]`` follow; none if these are so many that a task looks indices up."""
-    bends = np.count_nonzero(np.diff(indices.astype(np.int64), 2))  # two, at most, where one ends and the next begins
+    """Return the progressions that indices ``[n]`` follow; none if there are more than `MOST_RUNS`."""
+    bends = np.count_nonzero(np.diff(indices.astype(np.int64), 2))  # at most two from a progression to the next
     runs = () if bends > 2 * MOST_RUNS else progressions([int(index) for index in indices])
     return runs if len(runs) <= MOST_RUNS else ()
 
@@ -55,14 +55,14 @@ def progressions(indices: Sequence[int]) -> tuple[Run, ...]:
     ((0, 2, 3), (3, -1, 2), (7, 1, 1))
     """
     runs = []
-    at = 0
-    while at < len(indices):
+    start = 0
+    while start < len(indices):
         count = 1
-        step = indices[at + 1] - indices[at] if at + 1 < len(indices) else 1
-        while at + count < len(indices) and indices[at + count] - indices[at + count - 1] == step:
+        step = indices[start + 1] - indices[start] if start + 1 < len(indices) else 1
+        while start + count < len(indices) and indices[start + count] - indices[start + count - 1] == step:
             count += 1
-        runs.append((indices[at], step if count > 1 else 1, count))
-        at += count
+        runs.append((indices[start], step if count > 1 else 1, count))
+        start += count
     return tuple(runs)
 
 
@@ -97,16 +97,16 @@ def lookup(op: CanonicalNode[Lookup], build: MapFragment) -> None:
     A negative index counts from the end.
     """
     axis = op.operator.axis
-    behind = axis + op.output().rank - op.input(0).rank + 1
-    _look_up(op, build, axis, slice(axis, behind), slice(behind, None))
+    after_axis = axis + op.output().rank - op.input(0).rank + 1
+    _look_up(op, build, axis, slice(axis, after_axis), slice(after_axis, None))
 
 
-def _look_up(op: Node, build: MapFragment, axis: int, of_indices: slice, behind: slice) -> None:
-    """Add the task that reads an index and, where it says, an element of a table; given which loops index what."""
+def _look_up(op: Node, build: MapFragment, axis: int, of_indices: slice, after_axis: slice) -> None:
+    """Add the task that reads an index, then X there; slices of its loops index the indices, and X after its axis."""
     x, indices, y = op.input(0), op.input(1), op.output()
     loops, extent = loops_over(y.shape), x.shape[axis]
     names = list(loops)
-    place = ", ".join([*names[:axis], f"(index + {extent}) % {extent}", *names[behind]])
+    place = ", ".join([*names[:axis], f"(index + {extent}) % {extent}", *names[after_axis]])
     reads, write = {"index": (indices, names[of_indices])}, (y, names)
     build.map("", loops=loops, reads=reads, tables={"table": x}, write=write, code=f"table[{place}]")
 
@@ -115,8 +115,8 @@ def _look_up(op: Node, build: MapFragment, axis: int, of_indices: slice, behind:
 def gather_nd(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b…, u…] = X[b…, indices[b…, u…]]``: rows of X at linear indices, which one task computes beforehand."""
     x, indices, batch = op.input(0), op.input(1), op.integer("batch_dims", 0)
-    within = batch + indices.shape[-1]
-    _take_rows(op, build, flat_rows(build, indices, x.shape[:within], batch), within)
+    leading = batch + indices.shape[-1]
+    _take_rows(op, build, flat_rows(build, indices, x.shape[:leading], batch), leading)
 
 
 @onnx_expansion("ReverseSequence", "rows", default=True)
@@ -129,49 +129,49 @@ def reverse_sequence(op: Operator, build: CanonicalFragment) -> None:
     times, starts = np.arange(steps), np.arange(batches) * between
     if lengths.value is not None:
         last = np.asarray(lengths.value).reshape(-1, 1) - 1
-        found = np.where(times <= last, last - times, times) * step + starts[:, None]
-        rows = build.parameter("rows", (found.T if time_axis == 0 else found).astype(np.int64).reshape(-1))
+        sources = np.where(times <= last, last - times, times) * step + starts[:, None]
+        rows = build.parameter("rows", (sources.T if time_axis == 0 else sources).astype(np.int64).reshape(-1))
     else:
         operands = [lengths, build.parameter("times", times), build.parameter("starts", starts)]
-        source, axes = f"(a - 1 - b if b < a else b) * {step} + c", [[batch_axis], [time_axis], [batch_axis]]
-        each = build.computed("row", source, operands, x.shape[:2], "int64", axes=axes, step="rows")
-        rows = build.view(each, "rows", (each.elements,))
+        code, axes = f"(a - 1 - b if b < a else b) * {step} + c", [[batch_axis], [time_axis], [batch_axis]]
+        row = build.computed("row", code, operands, x.shape[:2], "int64", axes=axes, step="rows")
+        rows = build.view(row, "rows", (row.elements,))
     _take_rows(op, build, rows, 2)
 
 
 def flat_rows(build: CanonicalFragment, indices: Tensor, extents: Sequence[int], batch: int) -> Tensor:
-    """Return the linear index of each row that indices of several dimensions name, ``[n]``; constants are computed.
+    """Return the linear number of each row that tuples of indices name, ``[n]``; constant if the indices are.
 
     Args:
         build: of the operator.
         indices: ``[b…, u…, k]``, each counted from the end if it is negative.
-        extents: of the dimensions ``b…`` and of the k that are indexed.
+        extents: of the dimensions ``b…``, then of the k dimensions that are indexed.
         batch: how many dimensions b there are.
     """
-    inner, count = np.array(extents[batch:], np.int64), prod(indices.shape[:-1])
-    strides = np.array([prod(extents[at + 1 :]) for at in range(batch, len(extents))], np.int64)
+    sizes, count = np.array(extents[batch:], np.int64), prod(indices.shape[:-1])
+    strides = np.array([prod(extents[axis + 1 :]) for axis in range(batch, len(extents))], np.int64)
     offsets = np.arange(prod(extents[:batch]), dtype=np.int64) * prod(extents[batch:])
-    shape = (len(offsets), count // len(offsets), len(inner))
+    shape = (len(offsets), count // len(offsets), len(sizes))
     if indices.value is not None:
-        given = np.asarray(indices.value).reshape(shape)
-        return build.parameter("rows", ((given % inner) * strides).sum(axis=2).reshape(-1) + offsets.repeat(shape[1]))
+        tuples = np.asarray(indices.value).reshape(shape)
+        return build.parameter("rows", ((tuples % sizes) * strides).sum(axis=2).reshape(-1) + offsets.repeat(shape[1]))
     if len(extents) == 1:
         return build.view(indices, "rows", (count,))
-    # The start of a batch is added with its last index.
-    starts = np.zeros((len(offsets), 1, len(inner)), np.int64)
+    # The first row of each batch is added once, with the last index of a tuple.
+    starts = np.zeros((len(offsets), 1, len(sizes)), np.int64)
     starts[:, 0, -1] = offsets
-    operands = [build.view(indices, "indices", shape), build.parameter("extents", inner)]
+    operands = [build.view(indices, "indices", shape), build.parameter("extents", sizes)]
     operands += [build.parameter("strides", strides), build.parameter("starts", starts)]
     rows = build.array("row", shape[:2], "int64")
     build.reduce(Reduction.SUM, operands, rows, [2], "((a + b) % b) * c + d", step="rows")
     return build.view(rows, "rows", (count,))
 
 
-def _take_rows(op: Operator, build: CanonicalFragment, rows: Tensor, within: int) -> None:
-    """Write the rows of X, whose first dimensions are numbered through, at linear indices."""
+def _take_rows(op: Operator, build: CanonicalFragment, rows: Tensor, leading: int) -> None:
+    """Write rows of X, each with one place in the leading dimensions, which are numbered together."""
     x, y = op.input(0), op.output()
-    inner = prod(x.shape[within:])
-    table = build.view(x, "table", (prod(x.shape[:within]), inner))
+    inner = prod(x.shape[leading:])
+    table = build.view(x, "table", (prod(x.shape[:leading]), inner))
     runs, shape = () if rows.value is None else few_progressions(rows.value), (rows.elements, inner)
     if runs:
         taken = build.made("taken", Gather(0, runs), [table], shape, step="gather")
@@ -187,15 +187,15 @@ _REDUCTIONS: Mapping[str, Reduction | None] = {"none": None, **_NAMES}
 
 @onnx_expansion("ScatterND", "rows", default=True)
 def scatter_nd(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = X`` but ``Y[indices[u…], …] = U[u…, …]``: constant places are written run by run, others where they are.
+    """``Y = X`` but ``Y[indices[u…], …] = U[u…, …]``: run by run at constant indices, else one task writes in memory.
 
-    A slice that is assigned, such as a key in a cache, is one run. Indices that the model computes become linear ones.
+    An assigned slice, such as a key in a cache, is one run. Computed indices are made linear first.
     """
     x, indices, updates, y = op.input(0), op.input(1), op.input(2), op.output()
-    within = indices.shape[-1]
-    inner = prod(x.shape[within:])
-    rows = flat_rows(build, indices, x.shape[:within], 0)
-    table = build.view(x, "table", (prod(x.shape[:within]), inner))
+    leading = indices.shape[-1]
+    inner = prod(x.shape[leading:])
+    rows = flat_rows(build, indices, x.shape[:leading], 0)
+    table = build.view(x, "table", (prod(x.shape[:leading]), inner))
     operands = [table, rows, build.view(updates, "updates", (rows.elements, inner))]
     _write_rows(op, build, operands, y, 0, (0,))
 
@@ -203,12 +203,12 @@ def scatter_nd(op: Operator, build: CanonicalFragment) -> None:
 def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X`` but ``Y[i, indices[i, j…], …] = U[i, j, …]`` along an axis: one task copies, one writes in memory.
 
-    Constant indices that write the same rows everywhere, such as a slice that is assigned, are written run by run.
+    Constant indices that are the same along all other axes, such as an assigned slice, are written run by run.
     """
     x, indices, updates, axis = op.input(0), op.input(1), op.input(2), op.axis()
-    known, others = constant_indices(op, axis), [at for at in range(x.rank) if at != axis]
-    if known is not None and all(indices.shape[at] == x.shape[at] for at in others):
-        lines = np.moveaxis(known.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis])
+    constant, others = constant_indices(op, axis), [dim for dim in range(x.rank) if dim != axis]
+    if constant is not None and all(indices.shape[dim] == x.shape[dim] for dim in others):
+        lines = np.moveaxis(constant.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis])
         if _add_runs(op, build, lines, [x, updates], op.output(), axis):
             return
     _combine(op, build, [x, indices, updates], op.output(), axis, tuple(range(x.rank)))
@@ -220,7 +220,7 @@ EXPANSIONS = tuple(onnx_expansion(op_type, "update", default=True)(scatter_eleme
 
 @onnx_expansion("TensorScatter", "update", default=True)
 def tensor_scatter(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = X`` but ``Y[b, …, start[b] + s, …] = U[b, …, s, …]`` along an axis, around its end if that is circular."""
+    """``Y = X`` but ``Y[b, …, start[b] + s, …] = U[b, …, s, …]`` along an axis; circular indices wrap at its end."""
     x, updates, y = op.input(0), op.input(1), op.output()
     axis = op.axis(default=-2)
     mode = op.choice("mode", "linear", ("linear", "circular"), "'linear' or 'circular'")
@@ -257,9 +257,9 @@ def _write_rows(
 def _add_runs(
     op: Operator, build: CanonicalFragment, lines: Values, operands: Sequence[Tensor], y: Tensor, axis: int
 ) -> bool:
-    """Write at few runs of constant places, if they are the same in all lines, and different; return whether it was.
+    """Write run by run at constant indices, if few runs, the same in all lines, name no place twice; tell whether so.
 
-    Where all places are written, nothing is left of the data: the updates are put into another order.
+    If every place is written, nothing of the data is left: the updates are gathered in the order of their places.
     """
     x, updates = operands
     places = lines[0]
@@ -278,7 +278,7 @@ def _add_runs(
 def _combine(
     op: Operator, build: CanonicalFragment, operands: Sequence[Tensor], y: Tensor, axis: int, index_axes: Sequence[int]
 ) -> None:
-    """Write at indices, and combine as the attribute says; what is narrower is combined in single precision."""
+    """Write at indices, or combine as attribute ``reduction`` says; narrow real numbers are combined in float32."""
     x, indices, updates = operands
     name = op.choice("reduction", "none", _REDUCTIONS)
     reduction = _REDUCTIONS[name]
@@ -289,11 +289,11 @@ def _combine(
         build.add(update, [x, indices, updates], y, step="update")
         return
     wide = [
-        build.computed(f"wide_{name}", "dace.float32(a)", [each], each.shape, "float32", step=f"wide_{step}")
-        for name, step, each in (("x", "data", x), ("u", "updates", updates))
+        build.computed(f"wide_{name}", "dace.float32(a)", [tensor], tensor.shape, "float32", step=f"wide_{step}")
+        for name, step, tensor in (("x", "data", x), ("u", "updates", updates))
     ]
-    found = build.made("wide_y", update, [wide[0], indices, wide[1]], y.shape, "float32", step="update")
-    build.elementwise("dace.float32(a)", [found], y, step="narrow")
+    combined = build.made("wide_y", update, [wide[0], indices, wide[1]], y.shape, "float32", step="update")
+    build.elementwise("dace.float32(a)", [combined], y, step="narrow")
 
 
 @expansion(Scatter, "runs", source="onnx", default=True)
@@ -313,8 +313,8 @@ def scatter_runs(op: CanonicalNode[Scatter], build: MapFragment) -> None:
 def update(op: CanonicalNode[Update], build: MapFragment) -> None:
     """One task copies the data, a second one writes each update to its place in memory, or combines it there.
 
-    An index counts from the end if it is negative. What an update is combined with is not counted as read: the memory
-    that combines does not send it.
+    An index counts from the end if it is negative. Memory combines by itself: the element that an update
+    is combined with does not count as read.
     """
     indices, updates, y, axis = op.input(1), op.input(2), op.output(), op.operator.axis
     _copy(build, op)

@@ -1,4 +1,4 @@
-"""The page of a language model: its steps, what their time goes to, and what bounds their kernels."""
+"""The page of a language model: its steps, where their time goes, and what limits their kernels."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +9,13 @@ from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Guide, Mark, 
 from dfcompile.page.views.roofline import roof, sharding_chart
 from dfcompile.report.text_tables import Column
 
-_LONGEST = 160  # letters of an answer
-_STEPS = 2  # in the answer; all are in the table
-_ROWS = 24  # steps of a chart
+_LONGEST_ANSWER = 160  # characters
+_ANSWERED_STEPS = 2  # in the answer; the table has all
+_CHART_STEPS = 24
 _EXCHANGES, _REST = "exchanges between chips", "waiting and the rest"
-_ROWS_OF_REASONS = 4  # steps that are explained
-_BESIDE = "Async"  # limit of a kernel that runs beside others
-_LITTLE = 1e-3  # of a step: no part of its bar
+_EXPLAINED_STEPS = 4
+_OVERLAPPED = "Async"  # limit of a kernel that runs while others do
+_NEGLIGIBLE = 1e-3  # share of a step's time that its bar does not show
 
 
 def language_model_view(report: Record) -> View:
@@ -25,7 +25,7 @@ def language_model_view(report: Record) -> View:
     question = f"How long do steps of {model} take on {system}, and what limits them?"
     charts = tuple(_charts(report, steps))
     tables, answer = (_table(steps),) if steps else (), _answer(steps)
-    # What takes time, by its largest share of a step.
+    # Names in the order of colours: by the largest share that each has of a step's time.
     largest: defaultdict[str, float] = defaultdict(float)
     for step in steps:
         spent = _spent(step)
@@ -38,18 +38,17 @@ def language_model_view(report: Record) -> View:
 
 
 def _answer(steps: Sequence[Record]) -> str:
-    """Return the time and the rate of the first steps, and what these rest on where there is room."""
-    said = []
-    for step in steps[:_STEPS]:
+    """Return the times and rates of the first steps, and their assumptions if there is room."""
+    times = []
+    for step in steps[:_ANSWERED_STEPS]:
         rate, chips = step.number("tokens_per_s"), step.number("chips") or 1
-        found = f"{step.text('step')} takes {quantity(step.number('time_s') or 0, 's')} on {chips:,} "
-        found += "chips" if chips > 1 else "chip"
-        said.append(found + (f" ({rate:,.0f} tokens/s)" if rate is not None else ""))
-    more = f"; {len(steps) - _STEPS:,} more steps in the table" if len(steps) > _STEPS else ""
-    rests = list(dict.fromkeys(rest for step in steps[:_STEPS] for rest in step.texts("assumptions")))
-    found = f"{'; '.join(said)}{more}."
-    whole = f"{'; '.join((*said, *rests))}{more}."
-    return whole if len(whole) <= _LONGEST else found
+        time = f"{step.text('step')} takes {quantity(step.number('time_s') or 0, 's')} on {chips:,} "
+        time += "chips" if chips > 1 else "chip"
+        times.append(time + (f" ({rate:,.0f} tokens/s)" if rate is not None else ""))
+    more = f"; {len(steps) - _ANSWERED_STEPS:,} more steps in the table" if len(steps) > _ANSWERED_STEPS else ""
+    assumptions = list(dict.fromkeys(text for step in steps[:_ANSWERED_STEPS] for text in step.texts("assumptions")))
+    full = f"{'; '.join((*times, *assumptions))}{more}."
+    return full if len(full) <= _LONGEST_ANSWER else f"{'; '.join(times)}{more}."
 
 
 def _table(steps: Sequence[Record]) -> SmallTable:
@@ -79,7 +78,7 @@ def _table(steps: Sequence[Record]) -> SmallTable:
 
 
 def _reasons(steps: Sequence[Record], answer: str) -> Iterator[str]:
-    for step in steps[:_ROWS_OF_REASONS]:
+    for step in steps[:_EXPLAINED_STEPS]:
         yield from _largest_kernels(step)
         tried, infeasible = step.number("degrees_tried") or 0, step.number("degrees_infeasible") or 0
         if tried > 1:
@@ -87,23 +86,24 @@ def _reasons(steps: Sequence[Record], answer: str) -> Iterator[str]:
                 f"{step.text('step')}: {step.text('degrees')} is the best of {tried:,} ways to share the model among "
                 f"chips; {infeasible:,} of them do not fit."
             )
-        yield from (f"{step.text('step')}: {said}." for said in step.texts("assumptions") if said not in answer)
+        yield from (f"{step.text('step')}: {text}." for text in step.texts("assumptions") if text not in answer)
 
 
 def _largest_kernels(step: Record) -> Iterator[str]:
-    """Yield what bounds the kernels of a step, and which of them take longest."""
+    """Yield what limits the kernels of a step, and which of them take longest."""
     times: defaultdict[str, float] = defaultdict(float)
     bounds: defaultdict[str, float] = defaultdict(float)
     for kernel in step.parts("kernels"):
         took = (kernel.number("count") or 1) * (kernel.number("time_s") or 0)
         times[kernel.text("name")] += took
-        if kernel.text("bound") != _BESIDE:
+        if kernel.text("bound") != _OVERLAPPED:
             bounds[kernel.text("bound").lower()] += took
     total = sum(times.values())
     if not total:
         return
     longest = ", ".join(f"{name} ({share(took / total)})" for name, took in _descending(times)[:3])
-    limits = ", ".join(f"{name} {share(took / total)}" for name, took in _descending(bounds) if took > _LITTLE * total)
+    limiting = [(name, took / total) for name, took in _descending(bounds) if took > _NEGLIGIBLE * total]
+    limits = ", ".join(f"{name} {share(part)}" for name, part in limiting)
     yield f"{step.text('step')}: what limits its kernels, by their time: {limits}; the longest are {longest}."
 
 
@@ -112,22 +112,22 @@ def _descending(times: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def _spent(step: Record) -> dict[str, float]:
-    """Return what the time of a step goes to: kernels by name, transfers beside them, exchanges, the rest."""
+    """Return the time of a step by what it is spent on: kernels by name, exposed transfers, exchanges, the rest."""
     spent: defaultdict[str, float] = defaultdict(float)
     for kernel in step.parts("kernels"):
-        if kernel.text("bound") != _BESIDE:  # what finds no room beside others is a figure of its part
+        if kernel.text("bound") != _OVERLAPPED:  # what does not overlap is in its part's exposed transfers
             spent[kernel.text("name")] += (kernel.number("count") or 1) * (kernel.number("time_s") or 0)
     for part in step.parts("parts"):
         spent["transfers"] += (part.number("count") or 1) * (part.number("transfers_exposed_s") or 0)
     spent[_EXCHANGES] += step.number("exchange_s") or 0
     spent[_REST] += max((step.number("time_s") or 0) - sum(spent.values()), 0)
     total = sum(spent.values())
-    return {name: time for name, time in spent.items() if time > _LITTLE * total}
+    return {name: time for name, time in spent.items() if time > _NEGLIGIBLE * total}
 
 
 def _time_chart(steps: Sequence[Record]) -> Iterator[Chart]:
     marks = []
-    for step in steps[:_ROWS]:
+    for step in steps[:_CHART_STEPS]:
         spent, time = _spent(step), step.number("time_s") or 0
         whole = max(sum(spent.values()), time)
         row = f"{step.text('step')}: {quantity(time, 's')}"
@@ -142,10 +142,10 @@ def _time_chart(steps: Sequence[Record]) -> Iterator[Chart]:
 
 
 def _memory_chart(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
-    """Yield what the memory of a chip is taken by; what is left is for activations."""
+    """Yield what weights and caches take of the memory of a chip; the rest is for activations."""
     capacity = report.number("system.capacity_bytes")
     marks = []
-    for step in steps[:_ROWS]:
+    for step in steps[:_CHART_STEPS]:
         held = {
             name: step.number(f"chip_{path}_bytes") or 0 for name, path in (("weights", "weight"), ("caches", "kv"))
         }
@@ -173,8 +173,8 @@ def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
             yield Chart(ChartKind.DOTS, title, caption, *axes, dots, guides, colouring=Colouring.OPERATOR)
     for mapped in report.parts("mapped"):
         for part in mapped.parts("parts"):
-            of = f"a layer of {part.text('part')}, {mapped.text('step')}"
-            yield from sharding_chart(part.parts("layouts"), part.numbers("network_chips"), of)
+            subject = f"a layer of {part.text('part')}, {mapped.text('step')}"
+            yield from sharding_chart(part.parts("layouts"), part.numbers("network_chips"), subject)
 
 
 def _dots(step: Record) -> Iterator[Mark]:
@@ -182,12 +182,12 @@ def _dots(step: Record) -> Iterator[Mark]:
         macs, moved, time = (kernel.number(name) or 0 for name in ("macs", "bytes", "time_s"))
         if macs and moved and time:
             name = kernel.text("name")
-            said = f"{name} of {kernel.text('part')}, limited by {kernel.text('bound').lower()}"
-            yield Mark(four_digits(macs / moved), four_digits(macs / time), name, said, name=name)
+            label = f"{name} of {kernel.text('part')}, limited by {kernel.text('bound').lower()}"
+            yield Mark(four_digits(macs / moved), four_digits(macs / time), name, label, name=name)
 
 
 def _roof(report: Record, dots: Sequence[Mark]) -> Iterator[Guide]:
-    """Yield the roof over the dots: bandwidth, and the peak of the form that is nearest above what is attained."""
+    """Yield the roof over the dots: bandwidth, and the lowest peak of a number format that no dot exceeds."""
     bandwidth = report.number("system.bytes_per_s")
     rates = report.part("system.macs_per_s")
     peaks = sorted((rate, form) for form in rates.values if (rate := rates.number(form)) is not None)

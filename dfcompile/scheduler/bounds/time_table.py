@@ -1,13 +1,13 @@
-"""The time-table bound: no schedule of so many cycles if more tasks must be on the machine at once than fit there.
+"""The time-table bound: no schedule takes T cycles if more tasks must then run at once than there are elements.
 
 Given a makespan T, a task has an earliest start and an earliest end, and a latest start. From its latest start to its
-earliest end it is on its processing element in any such schedule: its *core*. Where cores of P tasks overlap no other
-task can run: one that would have to begin there begins later, and cores grow. Where more than P overlap there is no
-schedule of T cycles. The length of a task varies: one that streams stays until its producers have ended, however early
+earliest end it is on its processing element in any such schedule: its *core*. Where cores of P tasks overlap, no other
+task can run: one that would have to begin there begins later, and cores grow. Where more than P overlap, no schedule
+takes T cycles. The length of a task varies: one that streams stays until its producers have ended, however early
 it began.
 
-Source: time-tabling of a resource that several tasks share [baptiste01, 3.3.1]; a makespan is refuted, not a schedule
-found. What streams demand of starts and ends is that of `lower_bound_cycles`.
+Source: time-tabling of a resource that several tasks share [baptiste01, 3.3.1], here only to refute makespans, not to
+find schedules. `lower_bound_cycles` says how streams constrain starts and ends.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from msgspec import Struct
 from dfcompile.canonical_dag.dag import CanonicalDag, Int32, Int64
 from dfcompile.scheduler.bounds.precedence import Direction, directions, released, stream_delays
 
-_VISITS = 300_000  # of nodes, about a second
-_PASSES = 20  # over a graph with one makespan: more refute little
-_FEWEST_PASSES = 8  # that fewer would refute anything is unlikely
-_FIRST_STEP = 256  # the first step is such a part of what is known
-_NEVER_LATE = 2**62
-_MOST_ROUNDS = 12  # so often kinds of nodes are split; where they still are, nodes are hardly alike
+_VISITS = 300_000  # of nodes, for one bound: about a second
+_PASSES = 20  # over the graph, for one makespan: more refute little
+_FEWEST_PASSES = 8  # if visits do not last for these, cores do not grow: they would hardly refute anything
+_FIRST_STEP = 256  # makespans are tried in steps of this part of the known bound, then of twice as much, …
+_NO_CORE = 2**62  # beginning of the core of a task without one
+_MOST_ROUNDS = 12  # of splitting kinds of nodes: if more are needed, hardly any nodes are alike
 
 
 class _Stretches(Struct, frozen=True):
-    """Stretches of time that do not touch, by their beginnings and ends in ascending order."""
+    """Stretches of time that do not touch: their beginnings and their ends, in ascending order."""
 
     begin: list[int]
     end: list[int]
 
-    def turned(self, makespan: int) -> _Stretches:
-        """Return them as they are seen from the end of the schedule."""
+    def reversed_in_time(self, makespan: int) -> _Stretches:
+        """Return the stretches as counted back from the end of the schedule."""
         return _Stretches(
             [makespan - time for time in reversed(self.end)], [makespan - time for time in reversed(self.begin)]
         )
 
-    def first_room(self, begin: int, work: int, least_end: int, core: int) -> int:
-        """Return the first time from ``begin`` on at which a task can start that meets no stretch before its core.
+    def earliest_start(self, begin: int, work: int, least_end: int, core: int) -> int:
+        """Return the first time from ``begin`` on at which a task can start and overlap no stretch before its core.
 
         Args:
-            begin: when it can start otherwise.
-            work: cycles that it takes at least.
-            least_end: when it ends at the earliest.
-            core: when its core begins, which may be part of a stretch.
+            begin: earliest start without the stretches.
+            work: cycles that the task takes at least.
+            least_end: earliest end of the task.
+            core: when its core begins, from where on it may be one of the tasks that fill a stretch.
         """
         number = bisect_right(self.end, begin)
         while number < len(self.begin) and self.begin[number] < min(core, max(begin + work, least_end)):
@@ -59,7 +59,7 @@ class _Stretches(Struct, frozen=True):
 
 
 class Windows(Struct, frozen=True):
-    """What is known of any schedule, shape [nodes] each.
+    """Bounds of starts and ends that hold in every schedule, shape [nodes] each.
 
     Attributes:
         start: earliest start.
@@ -74,21 +74,21 @@ class Windows(Struct, frozen=True):
     after_start: list[int]
 
     def rows(self) -> Iterator[tuple[int, ...]]:
-        """Return the same node by node."""
+        """Return the four bounds of each node."""
         return zip(self.start, self.end, self.after_end, self.after_start, strict=True)
 
 
 def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) -> int:
-    """Return the largest makespan below which time-tabling leaves no schedule, ``least`` or more.
+    """Return the smallest makespan, ``least`` or more, that time-tabling does not refute.
 
-    The first search takes cores as they are, in O(n log n) for each makespan. The second one lets cores grow as long as
-    the visits of nodes that it may make last: so on large graphs it does less.
+    The first search takes cores as they are, in O(n log n) for each makespan. The second one lets cores grow, with a
+    limited number of visits to nodes: on large graphs it refutes less.
 
     Args:
         dag: the graph.
         pes: number of processing elements P.
-        windows: what is known already.
-        least: a bound that is known already.
+        windows: bounds of starts and ends.
+        least: a known lower bound of the makespan.
     """
     tasks = np.flatnonzero(dag.is_computational)
     if len(tasks) <= pes:
@@ -97,7 +97,7 @@ def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) 
     least = _least_not_refuted(least, lambda cycles: _is_overfull(end, cycles - after_start, pes))
     if dag.nodes_count * _FEWEST_PASSES > _VISITS:
         return least
-    return _least_not_refuted(least, _Growing(dag, pes, windows).refutes)
+    return _least_not_refuted(least, _GrowingCores(dag, pes, windows).refutes)
 
 
 def _least_not_refuted(least: int, refutes: Callable[[int], bool]) -> int:
@@ -116,12 +116,12 @@ def _is_overfull(end: Int64, latest: Int64, pes: int) -> bool:
     core = latest < end
     times = np.concatenate([end[core], latest[core]])
     change = np.repeat(np.array([-1, 1]), int(core.sum()))
-    held = np.cumsum(change[np.argsort(times, kind="stable")])  # ends come before starts
-    return bool(held.max(initial=0) > pes)
+    running = np.cumsum(change[np.argsort(times, kind="stable")])  # ends come before starts
+    return bool(running.max(initial=0) > pes)
 
 
-class _Growing:
-    """Cores that grow until nothing changes; nodes that are alike have the same."""
+class _GrowingCores:
+    """Cores that grow until nothing changes, of one node for each kind; see `merged`."""
 
     def __init__(self, dag: CanonicalDag, pes: int, windows: Windows) -> None:
         columns = windows.start, windows.end, windows.after_end, windows.after_start
@@ -135,56 +135,54 @@ class _Growing:
         self._visits = _VISITS
 
     def refutes(self, makespan: int) -> bool:
-        """Return whether there is no schedule of so many cycles, as far as the visits of nodes last."""
-        found = self._windows
-        known: tuple[Windows, _Stretches] | None = None
+        """Return whether it is proved that no schedule takes so few cycles; false if the visits are used up."""
+        windows = self._windows
+        earlier: tuple[Windows, _Stretches] | None = None
         for _ in range(_PASSES):
-            full = self._full(found, makespan)
-            if full is None or self._is_empty(found, makespan):
+            full = self._full_stretches(windows, makespan)
+            if full is None or self._is_empty(windows, makespan):
                 return True
             if self._visits <= 0:
                 return False
             self._visits -= 2 * len(self._task)
-            # what follows from stretches in which no other task can run, first forwards, then backwards in time
-            stale = [True] * len(self._task)  # of which nodes more may follow than did: all, or where something is new
-            if known is not None and known[1] == full:
-                stale = [before != now for before, now in zip(known[0].rows(), found.rows(), strict=True)]
-            latest = [makespan - cycles for cycles in found.after_start]
-            start, end = self._passed((self._forward, self._backward), (found.start, found.end), latest, full, stale[:])
-            latest = [makespan - cycles for cycles in found.end]
-            turned = full.turned(makespan)
-            back = self._backward, self._forward
-            after_end, after_start = self._passed(back, (found.after_end, found.after_start), latest, turned, stale)
-            grown = Windows(start, end, after_end, after_start)
-            if grown == found:
+            stale = [True] * len(self._task)  # all; if no full stretch is new, nodes with new windows
+            if earlier is not None and earlier[1] == full:
+                stale = [before != after for before, after in zip(earlier[0].rows(), windows.rows(), strict=True)]
+            latest = [makespan - cycles for cycles in windows.after_start]
+            ahead, back = (self._forward, self._backward), (self._backward, self._forward)
+            start, end = self._tighten(ahead, (windows.start, windows.end), latest, full, stale[:])
+            latest = [makespan - cycles for cycles in windows.end]
+            turned, known = full.reversed_in_time(makespan), (windows.after_end, windows.after_start)
+            tightened = Windows(start, end, *self._tighten(back, known, latest, turned, stale))
+            if tightened == windows:
                 return False
-            known, found = (found, full), grown
+            earlier, windows = (windows, full), tightened
         return False
 
-    def _is_empty(self, found: Windows, makespan: int) -> bool:
-        """Return whether some task has no time left to start, or to end."""
+    def _is_empty(self, known: Windows, makespan: int) -> bool:
+        """Return whether a task's earliest start or end is after its latest."""
         return any(
-            found.end[task] + found.after_end[task] > makespan or found.start[task] + found.after_start[task] > makespan
+            known.end[task] + known.after_end[task] > makespan or known.start[task] + known.after_start[task] > makespan
             for task in self._tasks
         )
 
-    def _full(self, found: Windows, makespan: int) -> _Stretches | None:
+    def _full_stretches(self, windows: Windows, makespan: int) -> _Stretches | None:
         """Return the stretches of time in which cores of P tasks overlap; ``None`` if more of them do."""
-        latest, end = makespan - np.array(found.after_start)[self._tasks], np.array(found.end)[self._tasks]
+        latest, end = makespan - np.array(windows.after_start)[self._tasks], np.array(windows.end)[self._tasks]
         is_core = latest < end
         count = self._count[self._tasks][is_core]
         times, change = np.concatenate([latest[is_core], end[is_core]]), np.concatenate([count, -count])
         order = np.lexsort((change, times))  # ends come before starts
-        times, held = times[order], np.cumsum(change[order])
-        if held.max(initial=0) > self._pes:
+        times, running = times[order], np.cumsum(change[order])
+        if running.max(initial=0) > self._pes:
             return None
         is_last = np.ones(len(times), dtype=np.bool_)
         is_last[:-1] = times[1:] != times[:-1]
-        times, full = times[is_last], (held[is_last] == self._pes).astype(np.int8)
+        times, full = times[is_last], (running[is_last] == self._pes).astype(np.int8)
         step = np.diff(full, prepend=0)
         return _Stretches(times[step > 0].tolist(), times[step < 0].tolist())
 
-    def _passed(
+    def _tighten(
         self,
         directions: tuple[Direction, Direction],
         known: tuple[list[int], list[int]],
@@ -192,16 +190,16 @@ class _Growing:
         full: _Stretches,
         stale: list[bool],
     ) -> tuple[list[int], list[int]]:
-        """Return earliest starts and ends of all nodes in one direction of time.
+        """Return earliest starts and ends of all nodes, later than known where full stretches demand it.
 
         Args:
-            directions: the order of nodes, and what each waits for; and the same of the other direction of time.
+            directions: this direction of time, and the opposite one.
             known: earliest starts and ends.
-            latest: latest start of each node: there its core begins, if that is before its earliest end.
+            latest: latest start of each node, where its core begins if its earliest end is later.
             full: stretches in which the cores of P tasks overlap.
-            stale: nodes of which more may follow than is known; those behind them become such as well.
+            stale: nodes to compute anew; where one changes, the nodes that wait for it become stale.
         """
-        direction, other_way = directions
+        direction, opposite = directions
         start, end = known[0][:], known[1][:]
         for node in direction.order:
             if not stale[node]:
@@ -209,51 +207,51 @@ class _Growing:
             begin, least = released(direction.awaited[node], start, end, (start[node], end[node]))
             if self._task[node]:
                 work = self._work[node]
-                core = latest[node] if latest[node] < known[1][node] else _NEVER_LATE
-                begin = full.first_room(begin, work, least, core)
+                core = latest[node] if latest[node] < known[1][node] else _NO_CORE
+                begin = full.earliest_start(begin, work, least, core)
                 least = max(begin + work, least)
             else:
                 least = begin
             if begin != start[node] or least != end[node]:
                 start[node], end[node] = begin, least
-                for follower, _, _ in other_way.awaited[node]:
+                for follower, _, _ in opposite.awaited[node]:
                     stale[follower] = True
         return start, end
 
 
 def merged(dag: CanonicalDag, *columns: Sequence[int]) -> tuple[list[int], list[int], tuple[Direction, Direction]]:
-    """Return the kinds of nodes: alike in figures, and reading from and read by as many of each kind.
+    """Group nodes into kinds: of equal figures, reading from and read by equally many nodes of each kind.
 
-    What holds of one of a kind, and of what it waits for, holds of all of the kind. The coarsest such kinds are found
-    by splitting those that are not, from those of equal figures on.
+    A bound of one node holds for all of its kind. The coarsest kinds are found by splitting nodes of equal figures
+    until those of a kind have the same numbers of neighbours of each kind.
 
     Args:
         dag: the graph.
         columns: figures of the nodes, shape [nodes] each.
 
     Returns:
-        The first node of each kind and how many there are, shape [kinds] each, and what kinds wait for, forwards and
-        backwards in time.
+        The first node and the number of nodes of each kind, shape [kinds] each, and which kinds each waits for,
+        forwards and backwards in time.
 
     Source: partition refinement [paige87], here in rounds over the whole graph.
     """
     kind = _kinds(dag, columns)
     nodes, first = np.arange(dag.nodes_count), np.full(kind.max(initial=-1) + 1, dag.nodes_count)
     np.minimum.at(first, kind, nodes)
-    kind_of, node = kind.tolist(), first.tolist()
+    kind_of, examples = kind.tolist(), first.tolist()
 
     def quotient(direction: Direction) -> Direction:
-        # Of each node of a kind another one of any kind that follows it comes later, so the last ones are in order.
-        last = {kind_of[each]: None for each in reversed(direction.order)}
-        awaited = [list({(kind_of[other], a, b): None for other, a, b in direction.awaited[each]}) for each in node]
+        # If kind B waits for kind A, a node of B comes after each node of A: the last nodes of all kinds are in order.
+        last = {kind_of[node]: None for node in reversed(direction.order)}
+        awaited = [list({(kind_of[other], a, b): None for other, a, b in direction.awaited[node]}) for node in examples]
         return Direction(list(last)[::-1], awaited)
 
     ahead, back = directions(dag)
-    return node, np.bincount(kind).tolist(), (quotient(ahead), quotient(back))
+    return examples, np.bincount(kind).tolist(), (quotient(ahead), quotient(back))
 
 
 def _kinds(dag: CanonicalDag, columns: Sequence[Sequence[int]]) -> Int64:
-    """Return the number of the kind of each node, shape [nodes]; each is its own where that takes too many rounds."""
+    """Return the kind of each node, shape [nodes]; after too many rounds each node is a kind of its own."""
     figures = np.array([dag.is_computational, dag.work, *stream_delays(dag), *columns], dtype=np.int64)
     kind = np.unique(figures, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
     kinds = kind.max(initial=-1) + 1
