@@ -5,11 +5,9 @@ it, of float64 it is as it is. Functions such as exp are those of the simulator 
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
-
-import numpy as np
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import element_kind
@@ -117,6 +115,25 @@ class Statements:
 
     def _value(self, node: ast.expr) -> Value:
         match node:
+            case ast.Constant(value=bool() | int() | float()) | ast.Name():
+                return self._leaf(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._binary(op, self._value(left), self._value(right), node)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                values, _ = self._alike([self._value(left), self._value(right)])
+                return self._set("bool", f" {_COMPARISONS[type(op)]} ".join(values))
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="dace"), attr=dtype), args=[operand]):
+                if dtype not in WORD_BITS:
+                    raise UserError(f"element type {dtype}")
+                return self.cast(self._value(operand), dtype)
+            case ast.Call(func=ast.Name(id=name), args=operands):
+                return self._call(name, [self._value(operand) for operand in operands])
+            case ast.UnaryOp() | ast.BoolOp() | ast.IfExp():
+                return self._chosen(node)
+        raise UserError(f"operation {ast.unparse(node)!r}")
+
+    def _leaf(self, node: ast.Constant | ast.Name) -> Value:
+        match node:
             case ast.Constant(value=bool(value)):
                 return f"1'b{int(value)}", "bool"
             case ast.Constant(value=int(value)):
@@ -128,29 +145,25 @@ class Statements:
                 return self._known[name]
             case ast.Name(id=name) if name in _CONSTANTS:
                 return self._set("float64", _CONSTANTS[name])
-            case ast.BinOp(left=left, op=op, right=right):
-                return self._binary(op, self._value(left), self._value(right), node)
+        raise UserError(f"operation {ast.unparse(node)!r}")
+
+    def _chosen(self, node: ast.UnaryOp | ast.BoolOp | ast.IfExp) -> Value:
+        match node:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._set("bool", f"!{self.cast(self._value(operand), 'bool')[0]}")
+                return self._set("bool", f"!{self._truth(operand)}")
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self._promoted(self._value(operand))
             case ast.UnaryOp(op=op, operand=operand):
                 name, dtype = self._promoted(self._value(operand))
                 return self._set(dtype, f"{'-' if isinstance(op, ast.USub) else '~'}{name}")
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                values, _ = self._alike([self._value(left), self._value(right)])
-                return self._set("bool", f" {_COMPARISONS[type(op)]} ".join(values))
             case ast.BoolOp(op=op, values=operands):
-                truths = [self.cast(self._value(operand), "bool")[0] for operand in operands]
-                return self._set("bool", (" & " if isinstance(op, ast.And) else " | ").join(truths))
+                return self._set("bool", (" & " if isinstance(op, ast.And) else " | ").join(map(self._truth, operands)))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 (one, other), dtype = self._alike([self._value(body), self._value(orelse)])
-                return self._set(dtype, f"{self.cast(self._value(test), 'bool')[0]} ? {one} : {other}")
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="dace"), attr=dtype), args=[operand]):
-                if dtype not in WORD_BITS:
-                    raise UserError(f"element type {dtype}")
-                return self.cast(self._value(operand), dtype)
-            case ast.Call(func=ast.Name(id=name), args=operands):
-                return self._call(name, [self._value(operand) for operand in operands])
-        raise UserError(f"operation {ast.unparse(node)!r}")
+                return self._set(dtype, f"{self._truth(test)} ? {one} : {other}")
+
+    def _truth(self, node: ast.expr) -> str:
+        return self.cast(self._value(node), "bool")[0]
 
     def _binary(self, op: ast.operator, left: Value, right: Value, node: ast.expr) -> Value:
         (one, other), dtype = self._alike([self._promoted(left), self._promoted(right)])
@@ -190,10 +203,9 @@ class Statements:
 
 
 def _promoted_type(dtype: str) -> str:
-    return "int32" if element_kind(dtype) in "iub" and np.dtype(dtype).itemsize < 4 else dtype
+    return "int32" if element_kind(dtype) in "iub" and WORD_BITS[dtype] < WORD_BITS["int32"] else dtype
 
 
 def _common_type(dtypes: Sequence[str]) -> str:
     real = [dtype for dtype in dtypes if element_kind(dtype) == "f"]
-    rank: Callable[[str], tuple[int, bool]] = lambda dtype: (np.dtype(dtype).itemsize, dtype.startswith("u"))  # noqa: E731
-    return max(real or dtypes, key=rank)
+    return max(real or dtypes, key=lambda dtype: (WORD_BITS[dtype], dtype.startswith("u")))

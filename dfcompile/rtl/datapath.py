@@ -22,7 +22,7 @@ from dfcompile.canonical_dag.extraction.traversal import Traversal
 from dfcompile.errors import UserError
 from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.program import Nest, NestProgram, View, root_of, words_of
-from dfcompile.rtl.arithmetic import WORD_BITS
+from dfcompile.rtl.arithmetic import WORD_BITS, Statements
 from dfcompile.rtl.circuit import Circuit, Family
 
 
@@ -103,6 +103,18 @@ class Computation(Struct, frozen=True):
     def at_once(self) -> int:
         """Elements at most that are complete after one read."""
         return -(-self.per_read // self.per_element)
+
+    def statements(self) -> tuple[Statements, str]:
+        """Return the statements of an iteration, and the variable that they set.
+
+        Operands are called as in the code after ``x_``, loops after ``at_``.
+
+        Raises:
+            UserError: there is no unit for an operation.
+        """
+        known = {operand.variable: (f"x_{operand.variable}", operand.dtype) for operand in self.operands}
+        found = Statements(known | {name: (f"at_{name}", "int64") for name in self.start})
+        return found, found.computed(self.code, self.dtype)
 
 
 class StoredArray(Struct, frozen=True):
@@ -200,6 +212,10 @@ class _Datapaths:
             str(nest), loops, starts, operands, nest.code, write.array, result.dtype,
             _firsts(write, places), write.strides, nest.accumulate, kept, stores,
         )  # fmt: skip
+        try:
+            found.statements()
+        except UserError as error:
+            raise refused(task, str(error), "what circuits have units for") from error
         iterations = prod(sizes)
         if found.per_read > 1 and kept > 1:
             raise refused(task, f"{kept} elements begun before one is complete", "memory for what several tasks write")

@@ -109,7 +109,7 @@ class ValueWires:
             yield f"            for ({label}_t = 0; {label}_t < {count}; {label}_t = {label}_t + 1)"
             yield f"                if ({label}_stores[{label}_t])"
             place, value = (f"[{label}_t * {size} +: {size}]" for size in (PLACE_BITS, bits))
-            yield f"                    {self._arrays[one.array]}[{label}_place{place}] <= {label}_value{value};"
+            yield f"                    {self._arrays[one.array]}[{label}_place{place}] = {label}_value{value};"
 
     def _words(self, name: str, writer: int, reader: int, places: str, rows: list[tuple[int, int]]) -> Iterator[str]:
         source, target = self._signals.labels[writer], self._signals.labels[reader]

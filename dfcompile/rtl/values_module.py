@@ -44,11 +44,7 @@ module {name} (
 
 def _body(family: Family, one: Computation) -> Iterator[str]:
     count, ports, width = family.count, family.count * family.inputs, word_bits(one)
-    statements = Statements(
-        {operand.variable: (f"x_{operand.variable}", operand.dtype) for operand in one.operands}
-        | {name: (f"at_{name}", "int64") for name in one.start}
-    )
-    computed = statements.computed(one.code, one.dtype)
+    statements, computed = one.statements()
     yield "import arithmetic::*;"
     tables = {f"FIRST_{at}": operand.first for at, operand in enumerate(one.operands) if operand.is_stored}
     tables |= {f"START_{name}": start for name, start in one.start.items()} | {"FIRST": one.first}
@@ -77,7 +73,7 @@ def _body(family: Family, one: Computation) -> Iterator[str]:
         yield "            if (takes[k])"
         yield f"                held[k] = words[k * {width} +: {width}];"
     yield "always @(negedge clk) begin"
-    yield "    finals = 0;"
+    yield "    finals <= 0;"
     yield "    if (reset) begin"
     yield f"        for (t = 0; t < {count}; t = t + 1) begin"
     yield from (f"            i{loop}[t] = 0;" for loop in _moving(one))
@@ -104,7 +100,7 @@ def _step(family: Family, one: Computation, statements: Statements, computed: st
         inner.append(f"x_{operand.variable} = {from_word(_word(family, one, at), operand.dtype)};")
     starts = one.start.items()
     inner += [f"at_{name} = {_sum(_number(f'START_{name}', start), _loop(one, name))};" for name, start in starts]
-    inner += [*statements.lines, *_accumulation(family, one, statements, computed)]
+    inner += [*statements.lines, *_accumulation(one, statements, computed)]
     inner += _advance(_moving(one)[::-1], one)
     yield from (f"        {line}" for line in inner)
     yield "    end"
@@ -115,11 +111,11 @@ def _step(family: Family, one: Computation, statements: Statements, computed: st
     yield "end"
     if one.at_once > 1:
         bits = WORD_BITS[one.dtype]
-        yield f"value[t * {bits} +: {bits}] = ready[t * {one.at_once} + head[t] % {one.at_once}];"
-        yield f"place[t * {PLACE_BITS} +: {PLACE_BITS}] = belongs[t * {one.at_once} + head[t] % {one.at_once}];"
+        yield f"value[t * {bits} +: {bits}] <= ready[t * {one.at_once} + head[t] % {one.at_once}];"
+        yield f"place[t * {PLACE_BITS} +: {PLACE_BITS}] <= belongs[t * {one.at_once} + head[t] % {one.at_once}];"
 
 
-def _accumulation(family: Family, one: Computation, statements: Statements, computed: str) -> Iterator[str]:
+def _accumulation(one: Computation, statements: Statements, computed: str) -> Iterator[str]:
     loops = [loop for loop in _moving(one) if loop in one.combined]
     yield f"result = {computed};"
     if loops:
@@ -140,9 +136,9 @@ def _accumulation(family: Family, one: Computation, statements: Statements, comp
         yield f"    belongs[t * {one.at_once} + last] = {place};"
         yield "    last = last + 1;"
     else:
-        yield f"    value[t * {bits} +: {bits}] = {word};"
-        yield f"    place[t * {PLACE_BITS} +: {PLACE_BITS}] = {place};"
-        yield "    finals[t] = 1;"
+        yield f"    value[t * {bits} +: {bits}] <= {word};"
+        yield f"    place[t * {PLACE_BITS} +: {PLACE_BITS}] <= {place};"
+        yield "    finals[t] <= 1;"
     yield "end"
 
 
@@ -183,7 +179,7 @@ def _next_places(family: Family, one: Computation) -> Iterator[str]:
     for at, operand in enumerate(one.operands):
         if operand.is_stored:
             place = _sum(_number(f"FIRST_{at}", operand.first), _offset(operand.strides, one))
-            yield f"places[({at * family.count} + t) * {PLACE_BITS} +: {PLACE_BITS}] = {place};"
+            yield f"places[({at * family.count} + t) * {PLACE_BITS} +: {PLACE_BITS}] <= {place};"
 
 
 def _offset(strides: Sequence[int], one: Computation) -> list[str]:

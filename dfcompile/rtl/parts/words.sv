@@ -21,30 +21,30 @@ module words #(
         assign next[i * WIDTH +: WIDTH] = is_empty[i] ? written[i * WIDTH +: WIDTH] : elements[i * PLACES + first[i]];
     end
 
-    integer t;
+    reg [COUNT*WIDTH-1:0] arriving;
     always @(posedge clk) begin
         entered <= enters;
         left <= leaves;
-        if (|enters)
-            for (t = 0; t < COUNT; t = t + 1)
-                if (enters[t])
-                    elements[t * PLACES + behind[t]] <= written[t * WIDTH +: WIDTH];
+        arriving <= written;
     end
-    integer n;
+
+    integer t;
     always @(negedge clk)
         if (reset) begin
             is_empty <= {COUNT{1'b1}};
-            for (n = 0; n < COUNT; n = n + 1) begin
-                first[n] = 0;
-                behind[n] = 0;
+            for (t = 0; t < COUNT; t = t + 1) begin
+                first[t] = 0;
+                behind[t] = 0;
             end
         end else if (|(entered | left))
-            for (n = 0; n < COUNT; n = n + 1) begin
-                if (entered[n])
-                    behind[n] = behind[n] == PLACES - 1 ? 0 : behind[n] + 1;
-                if (left[n])
-                    first[n] = first[n] == PLACES - 1 ? 0 : first[n] + 1;
-                if (entered[n] ^ left[n])
-                    is_empty[n] <= left[n] && first[n] == behind[n];
+            for (t = 0; t < COUNT; t = t + 1) begin
+                if (entered[t]) begin
+                    elements[t * PLACES + behind[t]] = arriving[t * WIDTH +: WIDTH];
+                    behind[t] = behind[t] == PLACES - 1 ? 0 : behind[t] + 1;
+                end
+                if (left[t])
+                    first[t] = first[t] == PLACES - 1 ? 0 : first[t] + 1;
+                if (entered[t] ^ left[t])
+                    is_empty[t] <= left[t] && first[t] == behind[t];
             end
 endmodule
