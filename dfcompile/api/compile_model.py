@@ -13,7 +13,7 @@ from dfcompile.audit.reports import audit_report
 from dfcompile.driver import explore
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import PUBLISHED
-from dfcompile.frontend import Model, ReadModel, read_model
+from dfcompile.frontend import Model, ReadModel, ReadOptions, read_model
 from dfcompile.frontend.reading import reading
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.options import Options, ShowStage, read_options, show_nothing, takes
@@ -140,9 +140,22 @@ def compile_model(
         return run_of(asked, show, read)
 
 
-def run_of(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> ModelRun:
-    """Compile a model with options that were checked already; see `compile_model`."""
-    exploration = explore(options, show, read)
+def run_of(
+    options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model, *, reads_weights: bool = False
+) -> ModelRun:
+    """Compile a model with options that were checked already; see `compile_model`.
+
+    Args:
+        options: checked.
+        show: gives a context that lasts as long as a stage.
+        read: gives the model.
+        reads_weights: whether values of weights count, though they are not verified.
+    """
+
+    def with_weights(path: Path, reading: ReadOptions) -> Model:
+        return read(path, replace(reading, reads_weights=True))
+
+    exploration = explore(options, show, with_weights if reads_weights else read)
     report = summarize(exploration)
     audit_report(report, exploration)
     scheduled = ((*point.shown_schedule, point.scheduled.figures) for point in exploration.points)

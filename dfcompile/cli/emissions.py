@@ -10,14 +10,16 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration
-from dfcompile.frontend import Program
+from dfcompile.frontend import Model, Program
 from dfcompile.host.printable import json_text
 from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
-from dfcompile.rtl.folder import rtl_files, scheduled_circuit
+from dfcompile.records import replace
+from dfcompile.rtl.folder import NamedCircuit, rtl_files, scheduled_circuit
+from dfcompile.rtl.reference import Array, circuit_values
 from dfcompile.scheduler import NO_PE, Schedule
 from dfcompile.study import Point
-from dfcompile.variants import Variant
+from dfcompile.variants import EXAMPLE_SEED, Variant
 from dfcompile.visualization.dataflow import to_dot
 from dfcompile.visualization.trace import schedule_to_trace
 
@@ -32,6 +34,8 @@ def emitted_files(exploration: Exploration, kind: str) -> Files:
     """
     if kind == "rtl":
         return _circuits(exploration.points)
+    if kind == "rtl-values":
+        return _circuits(exploration.points, exploration.model)
     if kind == "onnx":
         return _program(exploration.model.program)
     found: Iterator[tuple[Variant, Files]] = ((variant, _WRITERS[kind](variant)) for variant in exploration.variants)
@@ -70,13 +74,28 @@ def _canonical(variant: Variant) -> Files:
     return {f"{variant.dag.name}.{suffix}": form(variant.dag) for suffix, form in forms.items()}
 
 
-def _circuits(points: Sequence[Point]) -> Files:
+def _circuits(points: Sequence[Point], model: Model | None = None) -> Files:
+    """Return the circuits of schedules; with a model they compute its values on its example inputs."""
     labels = len({point.variant.label for point in points}) > 1
     found = []
     for point in points:
         name = f"{point.variant.dag.name}-{point.all_pes}" + (f"-{point.variant.label}" if labels else "")
-        found.append(scheduled_circuit(name, *point.shown_schedule, ends=True))
+        circuit = scheduled_circuit(name, *point.shown_schedule, ends=True)
+        if model is not None:
+            circuit = with_values(circuit, model, point, [model.example_feeds(EXAMPLE_SEED)])
+        found.append(circuit)
     return rtl_files(found)
+
+
+def with_values(circuit: NamedCircuit, model: Model, point: Point, feeds: Sequence[Sequence[Array]]) -> NamedCircuit:
+    """Return the circuit of a point with what its tasks compute, on some inputs.
+
+    Raises:
+        UserError: there is no circuit of a task's values, or the original cannot be run.
+    """
+    variant, (dag, _) = point.variant, point.shown_schedule
+    lowered = variant.lowered, variant.extraction, dag
+    return replace(circuit, values=circuit_values(model, lowered, circuit.circuit, feeds))
 
 
 def _schedule(point: Point) -> Files:

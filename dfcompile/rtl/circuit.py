@@ -74,6 +74,9 @@ class Circuit(Struct, frozen=True):
         waits: of each node, shape [nodes].
         blocks: nodes of each spatial block, if there are barriers between them; else none.
         hardware: what FIFOs and tasks take.
+        nodes: of the graph, each task's.
+        pull_edges: of the graph, each reading port's.
+        push_edges: of the graph, each writing port's.
     """
 
     families: tuple[Family, ...]
@@ -83,6 +86,9 @@ class Circuit(Struct, frozen=True):
     waits: tuple[Waits, ...]
     blocks: tuple[tuple[int, ...], ...]
     hardware: Hardware = LITERATURE
+    nodes: tuple[int, ...] = ()
+    pull_edges: tuple[int, ...] = ()
+    push_edges: tuple[int, ...] = ()
 
     @property
     def tasks(self) -> int:
@@ -130,6 +136,9 @@ def circuit_of(dag: CanonicalDag, replay: Replay) -> Circuit:
         waits=layout.waits(),
         blocks=layout.blocks(),
         hardware=replay.hardware,
+        nodes=tuple(layout.number)[: sum(family.count for family in layout.families)],
+        pull_edges=tuple(layout.pull_of),
+        push_edges=tuple(layout.push_of),
     )
 
 

@@ -1,14 +1,17 @@
 """Compares the cycles that are counted in circuits with those that are printed."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from dfcompile.errors import DisagreementError, UserError
 from dfcompile.host.inputs import LARGEST_BYTES, readable_bytes
 from dfcompile.rtl.folder import FORMAT, PRINTED, Printed, PrintedFigures
-from dfcompile.rtl.simulation import SIMULATORS, WITH_WAVES, Fifos, counted_cycles, installed_simulators
+from dfcompile.rtl.reference import Array, from_words
+from dfcompile.rtl.simulation import SIMULATORS, WITH_WAVES, Fifos, Simulated, installed_simulators, simulated
 
 _INTERPRETED_WORK = 100_000_000  # tasks times cycles that Icarus simulates in a minute or two
 
@@ -38,6 +41,8 @@ def chosen_simulator(asked: str, printed: tuple[Printed, ...], *, waves: bool = 
     if waves and asked in SIMULATORS and asked not in WITH_WAVES:
         raise UserError(f"rtl: --waves: found --simulator {asked} against {' or '.join(WITH_WAVES)}")
     installed = [name for name in installed_simulators() if not waves or name in WITH_WAVES]
+    if any(one.outputs for one in printed):  # Yosys knows no real numbers
+        installed = [name for name in installed if name != "cxxrtl"]
     if asked in installed:
         return asked
     if asked in SIMULATORS or not installed:
@@ -65,21 +70,68 @@ def compared(folder: Path, asked: str, fifos: Fifos, waves: Path | None = None) 
     """
     printed = read_printed(folder)
     simulator = chosen_simulator(asked, printed, waves=waves is not None)
-    counted = counted_cycles(folder, simulator, fifos, waves)
+    runs = simulated(folder, simulator, fifos, max((one.inputs for one in printed), default=1), waves)
     differing = []
     for one in printed:
-        if one.module not in counted:
+        if one.module not in runs:
             raise UserError(f"rtl: {simulator} counted no cycles of {one.module!r} (damaged files in {str(folder)!r})")
-        cycles = counted[one.module]
+        cycles, values = _cycles(one, runs[one.module]), compared_values(one, runs[one.module])
         if not fifos.are_as_printed:
             against = f"against {_text(one.cycles)} printed{_ratio(one, cycles)}"
-            yield f"{one.module}: {_text(cycles)} {_with(fifos)}, by {simulator}, {against}"
+            yield f"{one.module}: {_text(cycles)} {_with(fifos)}, by {simulator}, {against}{values}"
         elif cycles == one.cycles:
-            yield f"{one.module}: {_text(cycles)} by {simulator}, as printed"
+            yield f"{one.module}: {_text(cycles)} by {simulator}, as printed{values}"
         else:
             differing.append(f"{one.module!r}: {simulator} counted {_text(cycles)} against {_text(one.cycles)} printed")
     if differing:
         raise DisagreementError(f"rtl: {len(differing)} of {len(printed)} circuits differ, {differing[0]}")
+
+
+def _cycles(printed: Printed, runs: Sequence[Simulated]) -> int | None:
+    """Return the cycles of a circuit: of runs that differ, those that are not as printed."""
+    return next((run.cycles for run in runs if run.cycles != printed.cycles), printed.cycles)
+
+
+def compared_values(printed: Printed, runs: Sequence[Simulated]) -> str:
+    """Return how near the outputs of a circuit are to those of the original.
+
+    Raises:
+        DisagreementError: an output differs by more than is allowed.
+    """
+    if not printed.outputs or printed.cycles is None:
+        return ""
+    elements, worst, allowed = 0, 0.0, 0.0
+    for number, run in enumerate(runs[: printed.inputs]):
+        for output, words in zip(printed.outputs, run.outputs, strict=True):
+            where = f"rtl: {printed.module!r}: output {output.name!r}" + f" of input {number}" * (len(runs) > 1)
+            if re.search("[xz]", words):
+                raise DisagreementError(f"{where}: found elements that nothing has written against all of them")
+            found, expected = (from_words(text.split(), output.dtype) for text in (words, output.words[number]))
+            if found.shape != expected.shape:
+                raise DisagreementError(f"{where}: found {found.size} elements against {expected.size}")
+            elements += found.size
+            if words == output.words[number]:
+                continue
+            error, at = largest_error(found, expected)
+            limit = output.limits[number]
+            if not error <= limit:
+                raise DisagreementError(
+                    f"{where}: found {found[at]} at {at} against {expected[at]}, tolerance {limit:.3g}"
+                )
+            worst, allowed = max((worst, allowed), (error, limit))
+    of_inputs = f" of {printed.inputs} inputs" if printed.inputs > 1 else ""
+    near = f"off by {worst:.2g} at most, {allowed:.2g} allowed" if allowed else "bit for bit"
+    return f"; {elements:,} outputs{of_inputs} {near}"
+
+
+def largest_error(found: Array, expected: Array) -> tuple[float, int]:
+    """Return the largest difference between two arrays, and where it is; NaN is no error where it is expected."""
+    ours, exact = (value.astype(np.float64) for value in (found, expected))
+    is_same = (ours == exact) | (np.isnan(ours) & np.isnan(exact))
+    with np.errstate(invalid="ignore"):
+        errors = np.where(is_same, 0.0, np.abs(ours - exact))
+    at = int(np.argmax(np.where(np.isnan(errors), np.inf, errors)))
+    return float(errors[at]), at
 
 
 def _text(cycles: int | None) -> str:

@@ -10,27 +10,54 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.host.printable import json_text
 from dfcompile.rtl.circuit import Circuit, circuit_of
-from dfcompile.rtl.top_module import identifier, top_module
+from dfcompile.rtl.reference import CircuitValues, ReferenceOutput, words_of
+from dfcompile.rtl.signals import identifier
+from dfcompile.rtl.top_module import top_module
+from dfcompile.rtl.value_wires import ValueWires, array_names, file_name, value_modules
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.simulation.simulator import replay_of
 
 PARTS = ("dataflow_tasks.sv", "fifos.sv", "watch.sv", "Makefile")
+VALUE_PARTS = ("arithmetic.sv", "words.sv")
 PRINTED = "printed.json"
 FORMAT = "dfcompile-rtl/1"
 
 
-class Printed(Struct, frozen=True):
+class ExpectedOutput(Struct, frozen=True):
+    """An output of the original, and how far the circuit's may be from it.
+
+    Attributes:
+        name: the user's.
+        dtype: of its elements.
+        words: its elements in hexadecimal, for each input, shape [inputs].
+        limits: the largest difference, for each input, shape [inputs].
+    """
+
+    name: str
+    dtype: str
+    words: tuple[str, ...]
+    limits: tuple[float, ...]
+
+
+class Printed(Struct, frozen=True, omit_defaults=True):
     """What is printed of a schedule, and has to be counted in its circuit.
 
     Attributes:
         module: that is the circuit.
         tasks: that it has.
         cycles: the makespan; ``None`` if the schedule ends in a deadlock.
+        outputs: of the original, if the circuit computes values.
     """
 
     module: str
     tasks: int
     cycles: int | None
+    outputs: tuple[ExpectedOutput, ...] = ()
+
+    @property
+    def inputs(self) -> int:
+        """How many runs have values to compare; 1 if none has."""
+        return max((len(output.words) for output in self.outputs), default=1)
 
 
 class PrintedFigures(Struct, frozen=True):
@@ -41,11 +68,12 @@ class PrintedFigures(Struct, frozen=True):
 
 
 class NamedCircuit(Struct, frozen=True):
-    """A circuit with the name of its schedule and the makespan that is printed, ``None`` in a deadlock."""
+    """A circuit: name of its schedule, printed makespan, ``None`` in a deadlock, and values if it computes any."""
 
     name: str
     circuit: Circuit
     cycles: int | None
+    values: CircuitValues | None = None
 
 
 def scheduled_circuit(name: str, dag: CanonicalDag, schedule: Schedule, *, ends: bool) -> NamedCircuit:
@@ -64,17 +92,30 @@ def scheduled_circuit(name: str, dag: CanonicalDag, schedule: Schedule, *, ends:
 
 def rtl_files(circuits: Sequence[NamedCircuit]) -> dict[str, str | bytes]:
     """Return the files of a folder by name: SystemVerilog, a bench, a Makefile, and what is printed."""
-    taken = {"circuits", "bench", *(part.partition(".")[0] for part in PARTS)}
+    has_values = any(one.values is not None for one in circuits)
+    parts = (*PARTS, *(VALUE_PARTS if has_values else ()))
+    taken = {"circuits", "bench", *(part.partition(".")[0] for part in (*PARTS, *VALUE_PARTS))}
     modules = [identifier(one.name, taken) for one in circuits]
-    found: dict[str, str | bytes] = {part: (files("dfcompile.rtl") / "parts" / part).read_text() for part in PARTS}
-    printed = []
-    for one, module in zip(circuits, modules, strict=True):
+    found: dict[str, str | bytes] = {part: _part(part) for part in parts}
+    printed, shown = [], []
+    for number, (one, module) in enumerate(zip(circuits, modules, strict=True)):
         circuit = one.circuit
         title = f"{one.name!r}: {circuit.tasks} tasks, {len(circuit.fifos)} FIFOs"
-        found[f"{module}.sv"] = top_module(module, title, circuit)
-        printed.append(Printed(module, circuit.tasks, one.cycles))
+        shown.append(
+            f'        $display("{module}: stuck %0d, cycles %0d", is_stuck[{number}], cycles[{64 * number} +: 64]);'
+        )
+        if one.values is None:
+            found[f"{module}.sv"] = top_module(module, title, circuit)
+            printed.append(Printed(module, circuit.tasks, one.cycles))
+            continue
+        wires = ValueWires(module, circuit, one.values.datapath, one.values.inputs, one.values.constants)
+        top = top_module(module, title, circuit, wires.lines())
+        found[f"{module}.sv"] = "\n".join((top, *value_modules(module, circuit, one.values.datapath)))
+        found |= _first_values(module, one.values)
+        shown += _shown_outputs(module, number, one.values)
+        printed.append(Printed(module, circuit.tasks, one.cycles, tuple(map(_expected, one.values.outputs))))
     found["circuits.sv"] = _circuits(dict(zip(modules, (one.circuit for one in circuits), strict=True)))
-    found["bench.sv"] = _bench(modules)
+    found["bench.sv"] = _bench(len(modules), shown)
     found["bench.cpp"] = _part("bench.cpp").replace("// NAMES", "\n".join(f'    "{module}",' for module in modules))
     figures = PrintedFigures(FORMAT, tuple(printed))
     found[PRINTED] = f"{json_text(msgspec.to_builtins(figures), indent=1)}\n"
@@ -105,14 +146,37 @@ def _circuits(circuits: Mapping[str, Circuit]) -> str:
     return "\n".join((*lines, "endmodule", ""))
 
 
-def _bench(modules: Sequence[str]) -> str:
-    last = len(modules) - 1
-    shown = [
-        f'        $display("{module}: stuck %0d, cycles %0d", is_stuck[{number}], cycles[{64 * number} +: 64]);'
-        for number, module in enumerate(modules)
-    ]
-    text = _part("bench.sv").replace("LAST_BIT", str(64 * last + 63)).replace("LAST", str(last))
+def _bench(count: int, shown: Sequence[str]) -> str:
+    text = _part("bench.sv").replace("LAST_BIT", str(64 * count - 1)).replace("LAST", str(count - 1))
     return text.replace("        // SHOWN", "\n".join(shown))
+
+
+def _first_values(module: str, values: CircuitValues) -> dict[str, str]:
+    """Return the files with what arrays hold at first."""
+    names = array_names(values.datapath)
+    found = {file_name(module, names[array]): words_of(value) for array, value in values.constants.items()}
+    for array, runs in values.inputs.items():
+        found |= {file_name(module, names[array], number): words_of(value) for number, value in enumerate(runs)}
+    return found
+
+
+def _shown_outputs(module: str, number: int, values: CircuitValues) -> list[str]:
+    """Return what prints the outputs of a circuit."""
+    names, lines = array_names(values.datapath), []
+    for place, output in enumerate(values.outputs):
+        element = f"all.circuit_{number}.{names[output.array]}[place]"
+        lines += [
+            f'        $write("{module}: output {place}:");',
+            f"        for (place = 0; place < {output.values[0].size}; place = place + 1)",
+            f'            $write(" %h", {element});',
+            '        $write("\\n");',
+        ]
+    return lines
+
+
+def _expected(output: ReferenceOutput) -> ExpectedOutput:
+    words = tuple(" ".join(words_of(value).split()) for value in output.values)
+    return ExpectedOutput(output.name, output.values[0].dtype.name, words, output.limits)
 
 
 def _part(name: str) -> str:

@@ -15,11 +15,13 @@ from dfcompile.errors import UserError
 from dfcompile.host.outputs import write_text
 from dfcompile.host.printable import printable
 from dfcompile.host.private_folder import ending_with_us, private_folder
+from dfcompile.records import replace
 
 SIMULATORS = ("icarus", "cxxrtl", "verilator")
 WITH_WAVES = ("icarus", "verilator")
 _DATE = re.compile(rb"\$date.*?\$end\s*", re.DOTALL)  # of the run: without, the same circuit gives the same bytes
 _COUNTED = re.compile(r"^(\w+): stuck ([01]), cycles +(\d+)$", re.MULTILINE)
+_OUTPUT = re.compile(r"^(\w+): output \d+:([ 0-9a-fxz]*)$", re.MULTILINE)
 
 
 class Fifos(Struct, frozen=True):
@@ -49,8 +51,31 @@ def installed_simulators() -> tuple[str, ...]:
     return tuple(name for name in SIMULATORS if tools[name] and shutil.which("make"))
 
 
-def counted_cycles(folder: Path, simulator: str, fifos: Fifos, waves: Path | None = None) -> dict[str, int | None]:
+class Simulated(Struct, frozen=True):
+    """What a simulator said of a circuit in one run.
+
+    Attributes:
+        cycles: that it took; ``None`` if it ended in a deadlock.
+        outputs: their elements in hexadecimal, of a circuit that computes values.
+    """
+
+    cycles: int | None
+    outputs: tuple[str, ...] = ()
+
+
+def counted_cycles(folder: Path, simulator: str, fifos: Fifos) -> dict[str, int | None]:
     """Simulate the circuits of a folder; return the cycles of each module, ``None`` if it ends in a deadlock.
+
+    Raises:
+        UserError: the simulator fails.
+    """
+    return {module: one.cycles for module, (one,) in simulated(folder, simulator, fifos).items()}
+
+
+def simulated(
+    folder: Path, simulator: str, fifos: Fifos, inputs: int = 1, waves: Path | None = None
+) -> dict[str, tuple[Simulated, ...]]:
+    """Simulate the circuits of a folder, once for each of the first inputs; return the runs of each module.
 
     The files of the folder are compiled and run, with the user's rights.
 
@@ -58,7 +83,8 @@ def counted_cycles(folder: Path, simulator: str, fifos: Fifos, waves: Path | Non
         folder: of ``--emit rtl``.
         simulator: one of `WITH_WAVES` if these are wanted, else of `SIMULATORS`.
         fifos: that the circuits are made with.
-        waves: file for all signals over time, as VCD (IEEE 1800-2023, section 21.7).
+        inputs: how many.
+        waves: file for all signals over time with the first input, as VCD (IEEE 1800-2023, section 21.7).
 
     Raises:
         UserError: the simulator fails, or the file cannot be written.
@@ -69,6 +95,7 @@ def counted_cycles(folder: Path, simulator: str, fifos: Fifos, waves: Path | Non
         ending_with_us(),
     ):
         settings = {"REGISTERED": int(fifos.registered), "EXTRA": fifos.places, "BUILD": build}
+        settings |= {"INPUTS": " ".join(map(str, range(inputs)))}
         recorded = build / "waves.vcd"
         if waves is not None:
             settings["WAVES"] = recorded
@@ -88,8 +115,18 @@ def counted_cycles(folder: Path, simulator: str, fifos: Fifos, waves: Path | Non
             raise UserError(f"rtl: {simulator} cannot simulate {str(folder)!r}: {printable(reason)}")
         if waves is not None:
             write_text(_DATE.sub(b"", recorded.read_bytes(), count=1), waves)
-    rows = _COUNTED.findall(done.stdout)
-    return {module: None if int(stuck) else int(cycles) for module, stuck, cycles in rows}
+    runs: dict[str, list[Simulated]] = {}
+    for module, stuck, cycles in _COUNTED.findall(done.stdout):
+        runs.setdefault(module, []).append(Simulated(None if int(stuck) else int(cycles)))
+    outputs: dict[str, list[str]] = {}
+    for module, words_shown in _OUTPUT.findall(done.stdout):
+        outputs.setdefault(module, []).append(words_shown.strip())
+    for module, shown in outputs.items():
+        each = len(shown) // len(runs[module])
+        runs[module] = [
+            replace(run, outputs=tuple(shown[at * each : (at + 1) * each])) for at, run in enumerate(runs[module])
+        ]
+    return {module: tuple(of_module) for module, of_module in runs.items()}
 
 
 def _yosys() -> str | None:

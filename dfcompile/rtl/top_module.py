@@ -1,16 +1,14 @@
 """The top module of a circuit as SystemVerilog: families of tasks as loops, FIFOs between them, who waits for whom."""
 
-import re
 import textwrap
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from dfcompile.host.printable import printable
 from dfcompile.rtl.circuit import Circuit, Family, Fifo
 from dfcompile.rtl.regular_rows import RegularRows, regular_rows
+from dfcompile.rtl.signals import Signals
 
-_OF_FAMILIES = ("may_run", "ended", "pull", "available", "push", "space", "leave")
 _WIDTH = 120  # of a line
 _PORTS = """\
     parameter REGISTERED = 0,  // cycles of a FIFO, there and back, beyond those printed
@@ -28,80 +26,23 @@ _PORTS = """\
 );"""
 
 
-def identifier(name: str, taken: set[str], *, prefix: str = "") -> str:
-    """Return a name for Verilog like another one; it, and the names of its signals, are taken from then on."""
-    plain = prefix + re.sub(r"\W", "_", name, flags=re.ASCII)
-    plain = plain if plain[:1].isalpha() else f"n{plain}"
-    found, number = plain, 2
-    while not taken.isdisjoint(_names(found)):
-        found, number = f"{plain}_{number}", number + 1
-    taken.update(_names(found))
-    return found
-
-
-def _names(label: str) -> list[str]:
-    return [label, *(f"{label}_{signal}" for signal in _OF_FAMILIES)]
-
-
-def top_module(name: str, title: str, circuit: Circuit) -> str:
+def top_module(name: str, title: str, circuit: Circuit, values: Iterable[str] | None = None) -> str:
     """Return the module of a circuit.
 
     Args:
         name: of the module.
         title: says in a line what it is a circuit of.
         circuit: the hardware.
+        values: lines that move values; ``None``: streams carry the presence of elements alone.
     """
     ports = _PORTS.format(loads=max(len(circuit.loads), 1) - 1, stores=max(len(circuit.stores), 1) - 1)
     return "\n".join(
-        (f"// A circuit of {printable(title)}.", f"module {name} #(", ports, *_body(circuit), "endmodule", "")
+        (f"// A circuit of {printable(title)}.", f"module {name} #(", ports, *_body(circuit, values), "endmodule", "")
     )
 
 
-class _Signals:
-    """Names of the signals: each family has vectors of its own, with a bit for each task, or for each port."""
-
-    def __init__(self, circuit: Circuit) -> None:
-        families, taken = circuit.families, set[str]()
-        # No keyword and no other signal begins like these.
-        self.labels = [*(identifier(family.scope, taken, prefix="t_") for family in families), "memory"]
-        self._nodes = [*(family.first for family in families), circuit.tasks]
-        self._pulls = [family.first_pull for family in families]
-        self._pushes = [family.first_push for family in families]
-
-    def node(self, number: int) -> tuple[int, int]:
-        """Return the family of a node, of memory the one behind the last, and its number in it."""
-        return _place(self._nodes, number)
-
-    def pull(self, port: int) -> tuple[int, int]:
-        """Return the family of a reading port, and its number in it."""
-        return _place(self._pulls, port)
-
-    def push(self, port: int) -> tuple[int, int]:
-        """Return the family of a writing port, and its number in it."""
-        return _place(self._pushes, port)
-
-    def spans(self, nodes: Iterable[int]) -> list[tuple[int, int, int]]:
-        """Return nodes as rows in one family: the family, how many follow one another, and the first one."""
-        spans: list[tuple[int, int, int]] = []
-        for family, number in map(self.node, nodes):
-            if spans and spans[-1][0] == family and sum(spans[-1][1:]) == number:
-                spans[-1] = (family, spans[-1][1] + 1, spans[-1][2])
-            else:
-                spans.append((family, 1, number))
-        return spans
-
-    def ended(self, family: int, width: int, first: str) -> str:
-        """Return whether nodes that follow one another have ended, a bit for each."""
-        return f"{self.labels[family]}_ended[{first}{f' +: {width}' if width > 1 else ''}]"
-
-
-def _place(firsts: list[int], number: int) -> tuple[int, int]:
-    place = bisect_right(firsts, number) - 1
-    return place, number - firsts[place]
-
-
-def _body(circuit: Circuit) -> Iterator[str]:
-    signals = _Signals(circuit)
+def _body(circuit: Circuit, values: Iterable[str] | None) -> Iterator[str]:
+    signals = Signals(circuit)
     groups = _groups(circuit.fifos, signals)
     yield "    genvar i;"
     yield f"    localparam HOP = {circuit.hardware.hop_cycles} + REGISTERED;  // cycles through a FIFO, there and back"
@@ -111,7 +52,7 @@ def _body(circuit: Circuit) -> Iterator[str]:
     if parts:
         yield f"    wire [{parts - 1}:0] moving;"
     for number, (label, family) in enumerate(zip(signals.labels, circuit.families, strict=False)):
-        yield from _tasks(number, label, family)
+        yield from _tasks(number, label, family, has_values=values is not None)
     memory = len(circuit.waits) - circuit.tasks
     if memory:
         yield ""
@@ -129,16 +70,19 @@ def _body(circuit: Circuit) -> Iterator[str]:
     if circuit.blocks:
         yield from _barriers(circuit.blocks, signals)
     yield from _waits(circuit, signals)
+    yield from values or ()
 
 
 _NO, _YES = "1'b0", "1'b1"
 
 
-def _tasks(number: int, label: str, family: Family) -> Iterator[str]:
+def _tasks(number: int, label: str, family: Family, *, has_values: bool) -> Iterator[str]:
     count = family.count
     yield ""
     yield f"    // tasks of {printable(family.scope)}"
     yield f"    wire [{count - 1}:0] {label}_may_run, {label}_ended;"
+    if has_values:
+        yield f"    wire [{count - 1}:0] {label}_reads, {label}_writes;"
     ports = (("pull", "available", family.inputs), ("push", "space", family.outputs))
     for asks, answers, width in ports:
         if width:
@@ -152,6 +96,8 @@ def _tasks(number: int, label: str, family: Family) -> Iterator[str]:
         asked, answered = (f"{label}_{asks}", f"{label}_{answers}") if width else ("", f"{{{count}{{{_YES}}}}}")
         yield f"        .{asks}({asked}), .{answers}({answered}),"
     yield f"        .leave({f'{label}_leave' if family.outputs else ''}),"
+    if has_values:
+        yield f"        .reads({label}_reads), .writes({label}_writes),"
     yield f"        .moves(moving[{number}]), .ended({label}_ended)"
     yield "    );"
 
@@ -159,7 +105,7 @@ def _tasks(number: int, label: str, family: Family) -> Iterator[str]:
 _Group: TypeAlias = tuple[int, int, int]  # families of writers and of readers, and capacity of the FIFOs between
 
 
-def _groups(fifos: Iterable[Fifo], signals: _Signals) -> dict[_Group, list[tuple[int, int]]]:
+def _groups(fifos: Iterable[Fifo], signals: Signals) -> dict[_Group, list[tuple[int, int]]]:
     """Return the ports of FIFOs, each in its family, that are one vector of FIFOs."""
     groups: dict[_Group, list[tuple[int, int]]] = {}
     for fifo in fifos:
@@ -168,7 +114,7 @@ def _groups(fifos: Iterable[Fifo], signals: _Signals) -> dict[_Group, list[tuple
     return groups
 
 
-def _fifos(numbers: tuple[int, int], key: _Group, ports: list[tuple[int, int]], signals: _Signals) -> Iterator[str]:
+def _fifos(numbers: tuple[int, int], key: _Group, ports: list[tuple[int, int]], signals: Signals) -> Iterator[str]:
     number, moving = numbers
     writer, reader = (signals.labels[family] for family in key[:2])
     name = f"fifos_{number}"
@@ -215,7 +161,7 @@ def _joined(rows: RegularRows, *joints: tuple[str, str, int, int]) -> Iterator[s
         yield "    end"
 
 
-def _barriers(blocks: tuple[tuple[int, ...], ...], signals: _Signals) -> Iterator[str]:
+def _barriers(blocks: tuple[tuple[int, ...], ...], signals: Signals) -> Iterator[str]:
     yield ""
     yield "    // barriers: whether all nodes of the blocks before one have ended"
     for block, nodes in enumerate(blocks[:-1], 1):
@@ -224,7 +170,7 @@ def _barriers(blocks: tuple[tuple[int, ...], ...], signals: _Signals) -> Iterato
         yield from _wrapped(f"wire passed_{block} = {_all(awaited)};", "    ")
 
 
-def _waits(circuit: Circuit, signals: _Signals) -> Iterator[str]:
+def _waits(circuit: Circuit, signals: Signals) -> Iterator[str]:
     """Yield what nodes wait for: those of equal waits, or of such that move on evenly, in a loop."""
     yield ""
     yield "    // what tasks and buffers wait for"

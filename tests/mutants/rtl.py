@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _TASKS, _FIFOS = "rtl/parts/dataflow_tasks.sv", "rtl/parts/fifos.sv"
+_WORDS, _DATAPATH, _VALUES = "rtl/parts/words.sv", "rtl/datapath.py", "rtl/values_module.py"
 _CIRCUIT, _TOP, _ROWS = "rtl/circuit.py", "rtl/top_module.py", "rtl/regular_rows.py"
 
 RTL = (
@@ -37,4 +38,8 @@ RTL = (
     Mutant(_TOP, "DEPTH({family.pipeline})", "DEPTH(1)"),
     Mutant(_TOP, 'f"&{{', 'f"|{{'),
     Mutant(_ROWS, "self.steps[place] == 1 for", "self.steps[place] >= 1 for"),
+    Mutant(_WORDS, "is_empty[i] ? written[i * WIDTH +: WIDTH] : ", ""),
+    Mutant(_WORDS, "first[t] == PLACES - 1 ? 0 : first[t] + 1", "first[t]"),
+    Mutant(_DATAPATH, "for size, stride in loops[still:] if stride", "for size, stride in loops[:0] if stride"),
+    Mutant(_VALUES, 'turn = "m" if operand.is_in_turn', 'turn = "0" if operand.is_in_turn'),
 )

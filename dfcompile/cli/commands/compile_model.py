@@ -59,10 +59,11 @@ class Emissions:
 
     emissions: tuple[tuple[str, Path], ...] = emissions(
         "a stage's value",
-        ("onnx", "library", "maps", "canonical", "schedule", "rtl"),
+        ("onnx", "library", "maps", "canonical", "schedule", "rtl", "rtl-values"),
         "`onnx`, `library`, `maps`: the three levels as text and SDFG files; "
         "`canonical`: the DAG in its [two forms](dag-files.md), and for Graphviz; "
-        "`schedule`: JSON and a trace; `rtl`: a [circuit](hardware.md) that takes the cycles of the schedule.",
+        "`schedule`: JSON and a trace; `rtl`: a [circuit](hardware.md) that takes the cycles of the schedule; "
+        "`rtl-values`: one that computes the outputs of the example inputs in them.",
     )
     save_choice: Path | None = output(
         "Write the choice of expansions and granularity, which --choice takes.",
@@ -86,7 +87,8 @@ def compile_model(options: Options, emitted: Emissions, pictured: Pictures, outp
     from dfcompile.api.compile_model import run_of
     from dfcompile.report.screen import saved_choice
 
-    run = run_of(options, show_stage)
+    has_values = any(kind == "rtl-values" for kind, _ in emitted.emissions)
+    run = run_of(options, show_stage, reads_weights=has_values)
     warn(*run.report.warnings)
     text = run.render(outputs.format, width=output_width(), verbose=outputs.verbose, show=outputs.show)
     pictures = schedule_pictures(run.schedules[0], pictured)

@@ -150,6 +150,20 @@ def tolerance(dtype: str, terms: int) -> float:
     return CHAIN[dtype] + SUM * sqrt(terms) * real_epsilon(sum_type)
 
 
+def allowed_error(expected: Array, relative: float, steps: float) -> float:
+    """Return how far elements of an output may be from these.
+
+    Args:
+        expected: of the reference.
+        relative: `tolerance` of the model.
+        steps: `STEPS` of a quantised model, else 0.
+    """
+    largest = float(np.max(np.abs(np.asarray(expected, np.complex128)), initial=0.0, where=np.isfinite(expected)))
+    if element_kind(expected.dtype.name) in "fc":
+        return (relative + steps) * max(1.0, largest)
+    return max(1.0, steps * largest) if steps else 0.0
+
+
 def coarsest_dtype(maps: Program) -> str:
     """Return the name of the coarsest real element type of a program's arrays; float64 if it has none."""
     dtypes = {np.dtype(array.dtype.type) for array in maps.sdfg.arrays.values()}
@@ -185,10 +199,7 @@ def _deviation(name: str, wanted: Array, computed: Array, relative: float, steps
     with np.errstate(invalid="ignore"):
         errors = np.where(is_same, 0.0, np.abs(ours - exact))
     largest = float(np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact)))
-    if element_kind(wanted.dtype.name) in "fc":
-        limit = (relative + steps) * max(1.0, largest)
-    else:
-        limit = max(1.0, steps * largest) if steps else 0.0
+    limit = allowed_error(wanted, relative, steps)
     wrong = ~(errors <= limit)  # NaN is wrong too: it compares as false
     if wrong.any():
         worst = np.unravel_index(int(np.argmax(np.where(np.isnan(errors), np.inf, errors))), errors.shape)

@@ -3,6 +3,7 @@
 module bench;
     parameter REGISTERED = 0;
     parameter EXTRA = 0;
+    integer place;
     reg clk = 0, reset = 1, go = 0;
     wire [LAST:0] is_over, is_stuck;
     wire [LAST_BIT:0] cycles;

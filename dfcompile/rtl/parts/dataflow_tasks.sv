@@ -32,6 +32,8 @@ module dataflow_tasks #(
     output reg  [COUNT*OUTPUTS-1:0] push,       // has the next element
     input  wire [COUNT*OUTPUTS-1:0] space,      // for which there is a place
     output wire [COUNT*OUTPUTS-1:0] leave,      // an element leaves its pipeline
+    output reg  [COUNT-1:0]         reads,      // in this cycle a read is complete: valid from clk on
+    output reg  [COUNT-1:0]         writes,     // likewise
     output wire                     moves,      // something moves
     output wire [COUNT-1:0]         ended       // the last element leaves, or has
 );
@@ -65,12 +67,11 @@ module dataflow_tasks #(
     wire             drains;
     assign moves = |(push & space) | |(pull & available) | drains;
 
-    reg [COUNT-1:0]         has_read, has_written;  // in this cycle
     reg [COUNT*INPUTS-1:0]  now_got;
     reg [COUNT*OUTPUTS-1:0] now_sent;
     always @(posedge clk) begin
-        has_read <= reading;
-        has_written <= writing;
+        reads <= reading;
+        writes <= writing;
         now_got <= got | (pull & available);
         now_sent <= sent | (push & space);
     end
@@ -110,13 +111,13 @@ module dataflow_tasks #(
                 credit[t] = 0;
             end
         end else begin
-            got <= now_got & ~{INPUTS{has_read}};
-            sent <= now_sent & ~{OUTPUTS{has_written}};
-            if (|(has_read | has_written))
+            got <= now_got & ~{INPUTS{reads}};
+            sent <= now_sent & ~{OUTPUTS{writes}};
+            if (|(reads | writes))
                 for (t = 0; t < COUNT; t = t + 1)
-                    if (has_read[t] | has_written[t]) begin
-                        credit[t] = credit[t] + (has_read[t] ? WRITES : 0) - (has_written[t] ? READS : 0);
-                        unread[t] = unread[t] - has_read[t];
+                    if (reads[t] | writes[t]) begin
+                        credit[t] = credit[t] + (reads[t] ? WRITES : 0) - (writes[t] ? READS : 0);
+                        unread[t] = unread[t] - reads[t];
                         is_due[t] <= credit[t] >= READS;
                         is_one[t] <= credit[t] - READS < READS;
                         has_unread[t] <= unread[t] != 0;

@@ -14,8 +14,8 @@ from dfcompile.records import replace
 from dfcompile.rtl.circuit import Circuit, Waits, circuit_of
 from dfcompile.rtl.folder import PRINTED, NamedCircuit, rtl_files, scheduled_circuit
 from dfcompile.rtl.regular_rows import RegularRows, regular_rows
+from dfcompile.rtl.signals import identifier
 from dfcompile.rtl.simulation import WITH_WAVES, Fifos, installed_simulators
-from dfcompile.rtl.top_module import identifier
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.simulation import simulate

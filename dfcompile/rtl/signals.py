@@ -1,0 +1,70 @@
+"""Names of the signals of a circuit."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from dfcompile.rtl.circuit import Circuit
+
+_OF_FAMILIES = (
+    *("may_run", "ended", "pull", "available", "push", "space", "leave"),
+    *("reads", "writes", "words", "places", "value", "place", "finals", "values"),
+)
+
+
+def identifier(name: str, taken: set[str], *, prefix: str = "") -> str:
+    """Return a name for Verilog like another one; it, and the names of its signals, are taken from then on."""
+    plain = prefix + re.sub(r"\W", "_", name, flags=re.ASCII)
+    plain = plain if plain[:1].isalpha() else f"n{plain}"
+    found, number = plain, 2
+    while not taken.isdisjoint(_names(found)):
+        found, number = f"{plain}_{number}", number + 1
+    taken.update(_names(found))
+    return found
+
+
+def _names(label: str) -> list[str]:
+    return [label, *(f"{label}_{signal}" for signal in _OF_FAMILIES)]
+
+
+class Signals:
+    """Names of the signals: each family has vectors of its own, with a bit for each task, or for each port."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        families, taken = circuit.families, set[str]()
+        # No keyword and no other signal begins like these.
+        self.labels = [*(identifier(family.scope, taken, prefix="t_") for family in families), "memory"]
+        self._nodes = [*(family.first for family in families), circuit.tasks]
+        self._pulls = [family.first_pull for family in families]
+        self._pushes = [family.first_push for family in families]
+
+    def node(self, number: int) -> tuple[int, int]:
+        """Return the family of a node, of memory the one behind the last, and its number in it."""
+        return _place(self._nodes, number)
+
+    def pull(self, port: int) -> tuple[int, int]:
+        """Return the family of a reading port, and its number in it."""
+        return _place(self._pulls, port)
+
+    def push(self, port: int) -> tuple[int, int]:
+        """Return the family of a writing port, and its number in it."""
+        return _place(self._pushes, port)
+
+    def spans(self, nodes: Iterable[int]) -> list[tuple[int, int, int]]:
+        """Return nodes as rows in one family: the family, how many follow one another, and the first one."""
+        spans: list[tuple[int, int, int]] = []
+        for family, number in map(self.node, nodes):
+            if spans and spans[-1][0] == family and sum(spans[-1][1:]) == number:
+                spans[-1] = (family, spans[-1][1] + 1, spans[-1][2])
+            else:
+                spans.append((family, 1, number))
+        return spans
+
+    def ended(self, family: int, width: int, first: str) -> str:
+        """Return whether nodes that follow one another have ended, a bit for each."""
+        return f"{self.labels[family]}_ended[{first}{f' +: {width}' if width > 1 else ''}]"
+
+
+def _place(firsts: list[int], number: int) -> tuple[int, int]:
+    place = bisect_right(firsts, number) - 1
+    return place, number - firsts[place]
