@@ -69,7 +69,7 @@ def circuit_values(
     """
     # What runs programs needs DaCe.
     from dfcompile.lowering.execution.verification import (
-        STEPS,
+        QUANTISATION,
         allowed_error,
         coarsest_dtype,
         is_quantised,
@@ -82,7 +82,7 @@ def circuit_values(
         raise refused("the model", "a pass that rewrites map scopes", "loop nests")
     datapath = datapath_of(program, extraction, dag, circuit)
     maps = program_of(program)
-    relative, steps = tolerance(coarsest_dtype(maps), longest_sum(maps)), STEPS if is_quantised(maps) else 0.0
+    relative, steps = tolerance(coarsest_dtype(maps), longest_sum(maps)), QUANTISATION if is_quantised(maps) else 0.0
     answers = [reference_answer(model, feed).outputs for feed in feeds]
     shown = {step.tensor.name: step.source for step in program.steps if isinstance(step, View)}
     outputs = []

@@ -156,7 +156,7 @@ def allowed_error(expected: Array, relative: float, steps: float) -> float:
     Args:
         expected: of the reference.
         relative: `tolerance` of the model.
-        steps: `STEPS` of a quantised model, else 0.
+        steps: `QUANTISATION` for a quantised model, else 0.
     """
     largest = float(np.max(np.abs(np.asarray(expected, np.complex128)), initial=0.0, where=np.isfinite(expected)))
     if element_kind(expected.dtype.name) in "fc":
