@@ -15,7 +15,7 @@ from dfcompile.choosing.sketches import Sketch, Sketches
 
 _TIMES = (4, 8)  # as many tasks of each operator
 _MORE_TASKS = 4  # of the whole model, at most one in so many more
-_LARGE = 4  # arrays of which one part in so many fills the memory
+_LARGE = 4  # arrays count of which more than one part in so many of the memory is moved
 _MORE_MOVED = 2  # than is estimated DRAM may move by one part in so many, where more is in memory than on the average
 _WORTH = 20  # such tasks are to save one part in so many
 

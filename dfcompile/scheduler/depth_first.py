@@ -3,7 +3,8 @@
 One element that finishes one result after the other needs little memory. Where P take the tasks in the same order,
 little more is in memory at a time: what tasks hold that come too early, of which there are at most P for each step of
 the longest chain; and no element idles while a task can begin, so the schedule takes at most the cycles of that chain
-more than work / P [blelloch99].
+more than work / P [blelloch99]. That holds for what depends on an input: what is made from constants alone could all be
+made at first, and would fill the memory, so it waits until it is due.
 """
 
 from heapq import heappop, heappush
@@ -114,10 +115,7 @@ class _Ready:
 
 
 def _can_wait(dag: CanonicalDag) -> Bool:
-    """Return which tasks make something from constants alone, where others depend on an input, shape [nodes].
-
-    All of them could begin at first, and would fill the memory.
-    """
+    """Return which tasks make something from constants alone, where others depend on an input, shape [nodes]."""
     found = depends_on_no_input(dag) & dag.is_computational
     return found if found.sum() < dag.tasks_count else np.zeros_like(found)
 
@@ -125,11 +123,12 @@ def _can_wait(dag: CanonicalDag) -> Bool:
 def _due(dag: CanonicalDag, cycles: Int64, waits: Bool, order: Int32, pes: int) -> list[int]:
     """Return the work of tasks that cannot wait after which each may begin, in a given order.
 
-    It may begin twice as long before one element would need it as it takes, with all that leads from it to there.
+    It may begin twice as long before one element would need it as it takes, with all that leads from it to there. The
+    first of all that have not begun is always due, so no element idles for ever.
     """
     if not waits.any():
         return []
-    others = np.where(waits, 0, cycles)[order]
+    others = np.where(waits | ~dag.is_computational, 0, cycles)[order]
     lead = longest_paths(dag.edge_target, dag.edge_source, np.where(waits, cycles, 0))[order]
     due: list[int] = (np.cumsum(others) - others - _LEADS * pes * lead).tolist()
     return due
