@@ -90,22 +90,19 @@ class _Ready:
     def __init__(self, tasks: list[int], waits: list[bool], due: list[int], work: list[int]) -> None:
         self._waits, self._due, self._work = waits, due, work
         self._tasks: list[int] = []
-        self._early: list[tuple[int, int]] = []  # when they are due, and what
+        self._early: list[int] = []  # in order: what takes long does not come before what is needed sooner
         self._begun = 0  # work of all that cannot wait
         for task in tasks:
             self.put(task)
 
     def put(self, task: int) -> None:
         """Take in a task."""
-        if self._waits[task]:
-            heappush(self._early, (self._due[task], task))
-        else:
-            heappush(self._tasks, task)
+        heappush(self._early if self._waits[task] else self._tasks, task)
 
     def take(self) -> int | None:
         """Return the first one, which begins."""
-        while self._early and self._early[0][0] <= self._begun:
-            heappush(self._tasks, heappop(self._early)[1])
+        while self._early and self._due[self._early[0]] <= self._begun:
+            heappush(self._tasks, heappop(self._early))
         if not self._tasks:
             return None
         task = heappop(self._tasks)

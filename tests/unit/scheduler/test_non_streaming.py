@@ -99,7 +99,7 @@ def due(dag: CanonicalDag, pes: int, order: Sequence[int]) -> dict[int, int]:
 def test_depth_first_an_element_takes_the_first_task_that_can_begin(dag: CanonicalDag, pes: int) -> None:
     """Cycle by cycle: as many tasks run as can, and of those that can begin the first depth first.
 
-    What depends on no input waits until it is due, unless the end would come later.
+    What depends on no input waits until it is due, one after the other, unless the end would come later.
     """
     found = schedule_depth_first(dag, pes)
 
@@ -114,7 +114,13 @@ def test_depth_first_an_element_takes_the_first_task_that_can_begin(dag: Canonic
             running = sum(start[node] >= 0 and end[node] > now for node in order if dag.is_computational[node])
             tasks = [node for node in can_begin if dag.is_computational[node]]
             memory = [node for node in can_begin if node not in tasks]
-            some = [node for node in tasks if held.get(node, 0) <= begun_work] if running < pes else []
+            early = next(
+                (node for node in tasks if held.get(node, 0) > begun_work), None
+            )  # no other one comes before it
+            some = [
+                node for node in tasks if node not in held or early is None or order.index(node) < order.index(early)
+            ]
+            some = some if running < pes else []
             begun = memory or some[:1]
             if not begun:
                 break
