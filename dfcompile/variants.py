@@ -79,7 +79,7 @@ class Lowerings:
         if not self._plan.passes.of_programs:
             return self.outline_before_passes(choices)
         _, lowered = self._lowered(tuple(choices))
-        return Outline(lowered.chosen, graph_of(lowered))
+        return Outline(lowered.chosen, graph_of(lowered), frozenset(port.array for port in self._program.inputs))
 
     def outline_before_passes(self, choices: Sequence[Choice]) -> Outline:
         """Return the scopes that the model would have without its passes."""

@@ -242,4 +242,5 @@ class Traffic(Scores):
 
 def dag_of(sketch: Sketch, volumes: Volumes) -> CanonicalDag:
     """Return the canonical DAG of a choice, before passes."""
-    return extract_graph(sketch.outline.graph, ExtractionOptions(volumes, sketch.candidate.granularity))
+    outline, options = sketch.outline, ExtractionOptions(volumes, sketch.candidate.granularity)
+    return extract_graph(outline.graph, options, parameters=outline.parameters)

@@ -21,6 +21,7 @@ from dfcompile.choosing.operator_options import (
 )
 from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.choosing.together import in_more_tasks
 from dfcompile.host.stages import counted, work_of
 from dfcompile.options import Choice
 
@@ -111,6 +112,8 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
             if is_in_slices and own and own[0].estimate.waits_for_dram:
                 shorter = max(most, _TIMES_FOR_DRAM * limits.own_tasks)  # so that fewer slices are there at a time
                 own = _improved(operators, space, sketches, shorter, own)
+            if is_in_slices and own:
+                own = (in_more_tasks(own[0], operators, space, sketches, most), *own[1:])
         found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
         with work.part(schedules):
             chosen, least, rivals = _compared(found, default, scores)

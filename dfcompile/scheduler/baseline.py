@@ -140,7 +140,7 @@ def postponed(dag: CanonicalDag, found: NonStreamingSchedule, hardware: Hardware
         hardware: what tasks take.
     """
     cycles = hardware.cycles(dag)
-    is_moved = _depends_on_no_input(dag)
+    is_moved = depends_on_no_input(dag)
     tasks = is_moved & dag.is_computational & (dag.work > 0)
     if not tasks.any():
         return found
@@ -191,15 +191,21 @@ def _alike(*columns: Int64) -> Iterator[slice]:
 
 def _earliest_end(dag: CanonicalDag, found: NonStreamingSchedule, cycles: Int64) -> int:
     """Return when all have ended if each task begins once what it reads is there and its element is free."""
+    work, source, target = ordered(dag, found, cycles)
+    return int(longest_paths(source, target, work).max())
+
+
+def ordered(dag: CanonicalDag, found: NonStreamingSchedule, cycles: Int64) -> tuple[Int64, Int32, Int32]:
+    """Return the cycles of each node, and who comes after whom: as the graph says, or on an element."""
     work = np.where(dag.is_computational, cycles, 0)
     tasks = np.flatnonzero(work)
     tasks = tasks[np.lexsort((found.start[tasks], found.pe[tasks]))]
     follows = found.pe[tasks[1:]] == found.pe[tasks[:-1]]
     source = np.concatenate([dag.edge_source, tasks[:-1][follows]])
-    return int(longest_paths(source, np.concatenate([dag.edge_target, tasks[1:][follows]]), work).max())
+    return work, source, np.concatenate([dag.edge_target, tasks[1:][follows]])
 
 
-def _depends_on_no_input(dag: CanonicalDag) -> Bool:
+def depends_on_no_input(dag: CanonicalDag) -> Bool:
     """Return of which nodes all that leads to them is made from constants alone, shape [nodes]."""
     constants = {tensor.name for tensor in dag.tensors if tensor.role is TensorRole.PARAMETER}
     of_constant = np.array([scope.origin in constants for scope in dag.scopes], dtype=np.bool_)

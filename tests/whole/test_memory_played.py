@@ -14,6 +14,7 @@ import dfcompile as df
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph, flow_of
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained import part_schedules
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.stores import HELD_WHOLE
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
@@ -24,6 +25,7 @@ from dfcompile.lowering.levels import graph_of, level_two
 from dfcompile.options import Choice, Effort
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.depth_first import schedule_depth_first
 from tests.examples import examples
 from tests.onnx_text import model_from_text, program_from_text
 from tests.unit.choosing.automatic_choices import TABLE
@@ -106,6 +108,17 @@ def test_where_single_tasks_could_stream_one_result_is_finished_after_the_other(
     player = played(program, (), 24, machine(1, 4.0, 0.5))  # room for one element of r
 
     assert player.mapping.dram_bytes == 24 * 4 + 24 * 4
+
+
+def test_filters_that_are_transformed_when_they_are_due_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a convolution by Winograd: depth first, a little before products take them."""
+    monkeypatch.setitem(part_schedules._NON_STREAMING, part_schedules.Order.BY_RANK, schedule_depth_first)
+    weights = np.ones((6, 4, 3, 3), np.float32)
+    text = "g (float[1,4,4,4] x) => (float[1,6,4,4] y) { r = Relu(x) y = Conv<pads=[1,1,1,1]>(r, w) }"
+    ways = (Choice("Conv", "winograd"), Choice("Convolution", "windows"), Choice("MatMul", "rows"))
+    player = played(program_from_text(text, w=weights), ways, 16, machine(2, 500.0, 0.5))
+
+    assert not player.mapping.schedule.streamed.any()
 
 
 def test_where_two_tasks_have_no_room_for_what_they_read_again_one_runs_at_a_time() -> None:

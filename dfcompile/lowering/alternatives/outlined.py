@@ -27,10 +27,19 @@ class Outline(Struct, frozen=True, eq=False):
     Attributes:
         chosen: the expansion of every operator, level after level.
         graph: map scopes and arrays; of kernels perhaps no more than the type of operator.
+        inputs: arrays of it that whoever runs the model gives.
     """
 
     chosen: tuple[ChosenExpansion, ...]
     graph: LoweredGraph
+    inputs: frozenset[str]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Arrays that are read and neither made nor given: constants."""
+        made = self.inputs.union(access.array for scope in self.graph.scopes for access in scope.writes)
+        read = dict.fromkeys(access.array for scope in self.graph.scopes for access in scope.reads)
+        return tuple(name for name in read if name not in made)
 
 
 class OutlinedModel:
@@ -41,6 +50,7 @@ class OutlinedModel:
         self._operators = tuple(onnx_operators(program))
         self._names = frozenset(program.sdfg.arrays)
         self._outputs = frozenset(port.array for port in program.outputs)
+        self._inputs = frozenset(port.array for port in program.inputs)
         given = (*(port.array for port in program.inputs), *program.parameters)
         self._given = {name: declared_array(program.sdfg, name) for name in given}
         self._outlined: dict[tuple[int, str, frozenset[str]], OutlinedOperator] = {}
@@ -78,7 +88,7 @@ class OutlinedModel:
                 scopes.extend(part.scopes)
                 arrays.update(part.arrays)
         graph = graph_of_scopes(self._program.name, tuple(scopes), ChainMap(arrays, program.arrays))
-        return Outline((*self._program.chosen, *chosen), graph)
+        return Outline((*self._program.chosen, *chosen), graph, self._inputs)
 
     def _outline_of(self, number: int, found: Expansion, owned: frozenset[str]) -> "OutlinedOperator":
         key = number, found.name, owned

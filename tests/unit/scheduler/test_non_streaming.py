@@ -13,6 +13,7 @@ from dfcompile.scheduler.depth_first import schedule_depth_first
 from dfcompile.scheduler.schedules import NO_PE
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
+from tests.unit.scheduler.test_postponed import depends_on_input, replayed_cycles
 
 
 def by_rank(dag: CanonicalDag) -> list[int]:
@@ -74,32 +75,97 @@ def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int) -> None:
     assert found.makespan_cycles == max(end, default=0)
 
 
+def due(dag: CanonicalDag, pes: int, order: Sequence[int]) -> dict[int, int]:
+    """Of each task that depends on no input, where others do, the work of these after which it may begin."""
+    by_input = depends_on_input(dag)
+    held = [node for node in order if dag.is_computational[node] and not by_input[node]]
+    if len(held) == dag.tasks_count:
+        return {}
+    lead = dict.fromkeys(range(dag.nodes_count), 0)
+    for node in reversed(order):
+        after = dag.edge_target[dag.edge_source == node].tolist()
+        lead[node] = max([lead[other] for other in after], default=0) + (int(dag.work[node]) if node in held else 0)
+    found, before = {}, 0
+    for node in order:
+        if node in held:
+            found[node] = before - 2 * pes * lead[node]
+        else:
+            before += int(dag.work[node]) if dag.is_computational[node] else 0
+    return found
+
+
 @examples(150)
 @given(canonical_dags(DagShape(max_scopes=8, max_members=8, max_volume=12)), st.integers(1, 6))
 def test_depth_first_an_element_takes_the_first_task_that_can_begin(dag: CanonicalDag, pes: int) -> None:
-    """Cycle by cycle: as many tasks run as can, and of those that can begin the first depth first."""
+    """Cycle by cycle: as many tasks run as can, and of those that can begin the first depth first.
+
+    What depends on no input waits until it is due, one after the other, unless the end would come later.
+    """
     found = schedule_depth_first(dag, pes)
 
     order, start, end = depth_first(dag), [-1] * dag.nodes_count, [-1] * dag.nodes_count
     sources = {node: dag.edge_source[dag.edge_target == node].tolist() for node in order}
-    for now in range(found.makespan_cycles + 1):
+    held, begun_work, now = due(dag, pes, order), 0, 0
+    while min(end) < 0 or max(end) > now:
         while True:  # what takes no time lets others begin in the same cycle
             can_begin = [
                 node for node in order if start[node] < 0 and all(0 <= end[each] <= now for each in sources[node])
             ]
             running = sum(start[node] >= 0 and end[node] > now for node in order if dag.is_computational[node])
             tasks = [node for node in can_begin if dag.is_computational[node]]
-            begun = [node for node in can_begin if node not in tasks] or tasks[: pes - running]
+            memory = [node for node in can_begin if node not in tasks]
+            early = next(
+                (node for node in tasks if held.get(node, 0) > begun_work), None
+            )  # no other one comes before it
+            some = [
+                node for node in tasks if node not in held or early is None or order.index(node) < order.index(early)
+            ]
+            some = some if running < pes else []
+            begun = memory or some[:1]
             if not begun:
                 break
             for node in begun:
                 start[node], end[node] = now, now + int(dag.work[node])
+                begun_work += int(dag.work[node]) if node in tasks and node not in held else 0
+        now += 1
 
-    assert (found.start.tolist(), found.end.tolist()) == (start, end)
-    assert found.makespan_cycles == max(end, default=0)
+    assert (found.end == found.start + np.where(dag.is_computational, dag.work, 0)).all()
+    assert (found.start[dag.edge_target] >= found.end[dag.edge_source]).all()
+    assert found.makespan_cycles == max([0, *found.end.tolist()]) == replayed_cycles(dag, found, pes)
+    if found.makespan_cycles == max([0, *end]):
+        assert (found.start.tolist(), found.end.tolist()) == (start, end)
+    else:
+        assert held
+        assert found.makespan_cycles < max(end)
+        assert all(found.start[node] <= start[node] for node in range(dag.nodes_count))
     for pe in range(pes):
-        own = sorted((start[node], end[node]) for node in np.flatnonzero(found.pe == pe).tolist())
+        own = sorted((found.start[node], found.end[node]) for node in np.flatnonzero(found.pe == pe).tolist())
         assert all(before[1] <= after[0] for before, after in pairwise(own))
+
+
+def test_depth_first_what_is_made_from_constants_is_made_a_little_before_it_is_needed() -> None:
+    """Data takes 30 cycles, then ten results 20 on two elements, each from a filter that takes 2.
+
+    There is time for all filters beside the data, but only those come then that are needed at once.
+    """
+    builder = DagBuilder("filters")
+    given_, data = (builder.add_memory(builder.add_scope(name)) for name in ("x", "data"))
+    first = builder.add_task(builder.add_scope("first"), 0)
+    builder.add_edge(given_, first, 30)
+    builder.add_edge(first, data, 30)
+    filters, results = (builder.add_tasks(builder.add_scope(name), 10) for name in ("filters", "results"))
+    made, ends = (builder.add_buffers(builder.add_scope(name), 10) for name in ("made", "y"))
+    builder.add_edges(filters, made, [2] * 10)
+    for number in range(10):
+        builder.add_edge(data, results[number], 20)
+        builder.add_edge(made[number], results[number], 20)
+    builder.add_edges(results, ends, [1] * 10)
+    dag = builder.finish()
+
+    found = schedule_depth_first(dag, 2)
+
+    assert found.start[list(filters)].tolist() == [0, 28, 50, 50, 72, 72, 94, 94, 116, 116]
+    assert found.start[list(results)].tolist() == [30, 30, 52, 52, 74, 74, 96, 96, 118, 118]
 
 
 def test_depth_first_one_result_comes_after_the_other() -> None:
