@@ -39,7 +39,9 @@ def chosen_simulator(asked: str, printed: tuple[Printed, ...]) -> str:
         UserError: it is not installed, or none is.
     """
     installed = installed_simulators()
-    if any(one.outputs for one in printed):  # Yosys knows no real numbers
+    if any(one.outputs for one in printed):
+        if asked == "cxxrtl":
+            raise UserError("rtl: found cxxrtl against icarus or verilator (Yosys has no real numbers to compute with)")
         installed = tuple(name for name in installed if name != "cxxrtl")
     if asked in installed:
         return asked
@@ -63,7 +65,7 @@ def compared(folder: Path, asked: str, fifos: Fifos) -> Iterator[str]:
 
     Raises:
         UserError: it is no such folder, or no simulator is installed, or it fails.
-        DisagreementError: a circuit takes other cycles than are printed.
+        DisagreementError: a circuit takes other cycles than are printed, or comes to other outputs than the original.
     """
     printed = read_printed(folder)
     simulator = chosen_simulator(asked, printed)
@@ -94,11 +96,14 @@ def compared_values(printed: Printed, runs: Sequence[Simulated]) -> str:
 
     Raises:
         DisagreementError: an output differs by more than is allowed.
+        UserError: the simulator has not shown all outputs.
     """
     if not printed.outputs or printed.cycles is None:
         return ""
     elements, worst, allowed = 0, 0.0, 0.0
     for number, run in enumerate(runs[: printed.inputs]):
+        if len(run.outputs) != len(printed.outputs):
+            raise UserError(f"rtl: {printed.module!r}: found {len(run.outputs)} outputs against {len(printed.outputs)}")
         for output, words in zip(printed.outputs, run.outputs, strict=True):
             where = f"rtl: {printed.module!r}: output {output.name!r}" + f" of input {number}" * (len(runs) > 1)
             if re.search("[xz]", words):
