@@ -11,7 +11,7 @@ from dfcompile.errors import DisagreementError, UserError
 from dfcompile.host.inputs import LARGEST_BYTES, readable_bytes
 from dfcompile.rtl.folder import FORMAT, PRINTED, Printed, PrintedFigures
 from dfcompile.rtl.reference import Array, from_words
-from dfcompile.rtl.simulation import SIMULATORS, WITH_WAVES, Fifos, Simulated, installed_simulators, simulated
+from dfcompile.rtl.simulation import SIMULATORS, EVENT_DRIVEN, Fifos, Simulated, installed_simulators, simulated
 
 _INTERPRETED_WORK = 100_000_000  # tasks times cycles that Icarus simulates in a minute or two
 
@@ -36,13 +36,13 @@ def chosen_simulator(asked: str, printed: tuple[Printed, ...], *, waves: bool = 
     """Return the simulator that is asked for, or the one that is soon done with such circuits.
 
     Raises:
-        UserError: it is not installed, or none is, or it records no waves.
+        UserError: it is not installed, or none is, or it gives no waves or values.
     """
-    if waves and asked in SIMULATORS and asked not in WITH_WAVES:
-        raise UserError(f"rtl: --waves: found --simulator {asked} against {' or '.join(WITH_WAVES)}")
-    installed = [name for name in installed_simulators() if not waves or name in WITH_WAVES]
-    if any(one.outputs for one in printed):  # Yosys knows no real numbers
-        installed = [name for name in installed if name != "cxxrtl"]
+    wanted = "--waves" if waves else "values" if any(one.outputs for one in printed) else ""
+    able = EVENT_DRIVEN if wanted else SIMULATORS
+    if asked in SIMULATORS and asked not in able:
+        raise UserError(f"rtl: {wanted}: found --simulator {asked} against {' or '.join(able)}")
+    installed = [name for name in installed_simulators() if name in able]
     if asked in installed:
         return asked
     if asked in SIMULATORS or not installed:
@@ -66,7 +66,7 @@ def compared(folder: Path, asked: str, fifos: Fifos, waves: Path | None = None) 
 
     Raises:
         UserError: it is no such folder, or no simulator is installed, or it fails.
-        DisagreementError: a circuit takes other cycles than are printed.
+        DisagreementError: a circuit takes other cycles than are printed, or comes to other outputs than the original.
     """
     printed = read_printed(folder)
     simulator = chosen_simulator(asked, printed, waves=waves is not None)
@@ -97,11 +97,14 @@ def compared_values(printed: Printed, runs: Sequence[Simulated]) -> str:
 
     Raises:
         DisagreementError: an output differs by more than is allowed.
+        UserError: the simulator has not shown all outputs.
     """
     if not printed.outputs or printed.cycles is None:
         return ""
     elements, worst, allowed = 0, 0.0, 0.0
     for number, run in enumerate(runs[: printed.inputs]):
+        if len(run.outputs) != len(printed.outputs):
+            raise UserError(f"rtl: {printed.module!r}: found {len(run.outputs)} outputs against {len(printed.outputs)}")
         for output, words in zip(printed.outputs, run.outputs, strict=True):
             where = f"rtl: {printed.module!r}: output {output.name!r}" + f" of input {number}" * (len(runs) > 1)
             if re.search("[xz]", words):

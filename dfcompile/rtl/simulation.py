@@ -18,7 +18,7 @@ from dfcompile.host.private_folder import ending_with_us, private_folder
 from dfcompile.records import replace
 
 SIMULATORS = ("icarus", "cxxrtl", "verilator")
-WITH_WAVES = ("icarus", "verilator")
+EVENT_DRIVEN = ("icarus", "verilator")  # they record waves, and know real numbers, which Yosys does not
 _DATE = re.compile(rb"\$date.*?\$end\s*", re.DOTALL)  # of the run: without, the same circuit gives the same bytes
 _COUNTED = re.compile(r"^(\w+): stuck ([01]), cycles +(\d+)$", re.MULTILINE)
 _OUTPUT = re.compile(r"^(\w+): output \d+:([ 0-9a-fxz]*)$", re.MULTILINE)
@@ -81,7 +81,7 @@ def simulated(
 
     Args:
         folder: of ``--emit rtl``.
-        simulator: one of `WITH_WAVES` if these are wanted, else of `SIMULATORS`.
+        simulator: of waves and values one of `EVENT_DRIVEN`, else of `SIMULATORS`.
         fifos: that the circuits are made with.
         inputs: how many.
         waves: file for all signals over time with the first input, as VCD (IEEE 1800-2023, section 21.7).

@@ -15,7 +15,7 @@ from dfcompile.rtl.circuit import Circuit, Waits, circuit_of
 from dfcompile.rtl.folder import PRINTED, NamedCircuit, rtl_files, scheduled_circuit
 from dfcompile.rtl.regular_rows import RegularRows, regular_rows
 from dfcompile.rtl.signals import identifier
-from dfcompile.rtl.simulation import WITH_WAVES, Fifos, installed_simulators
+from dfcompile.rtl.simulation import EVENT_DRIVEN, Fifos, installed_simulators
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.simulation import simulate
@@ -130,7 +130,7 @@ def test_the_command_compares_and_says_what_differs(tmp_path: Path, capsys: pyte
     assert "with registered FIFOs, each 1 larger" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not set(INSTALLED) & set(WITH_WAVES), reason="neither Icarus nor Verilator is installed")
+@pytest.mark.skipif(not set(INSTALLED) & set(EVENT_DRIVEN), reason="neither Icarus nor Verilator is installed")
 def test_waves_show_every_element_that_is_stored(tmp_path: Path) -> None:
     graph, folder, waves = tmp_path / "dag.json", tmp_path / "circuits", tmp_path / "waves.vcd"
     assert main(["generate", "chain", "--size", "3", "--volume", "20", "-o", str(graph)]) == 0
