@@ -11,7 +11,7 @@ from dfcompile.errors import DisagreementError, UserError
 from dfcompile.host.inputs import LARGEST_BYTES, readable_bytes
 from dfcompile.rtl.folder import FORMAT, PRINTED, Printed, PrintedFigures
 from dfcompile.rtl.reference import Array, from_words
-from dfcompile.rtl.simulation import SIMULATORS, EVENT_DRIVEN, Fifos, Simulated, installed_simulators, simulated
+from dfcompile.rtl.simulation import EVENT_DRIVEN, SIMULATORS, Fifos, Simulated, installed_simulators, simulated
 
 _INTERPRETED_WORK = 100_000_000  # tasks times cycles that Icarus simulates in a minute or two
 

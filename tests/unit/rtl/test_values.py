@@ -76,7 +76,7 @@ def test_other_values_than_the_originals_are_an_error(tmp_path: Path, capsys: py
     assert main(["rtl", str(folder)]) == 0
     assert "; 4 outputs bit for bit" in capsys.readouterr().out
     assert main(["rtl", str(folder), "--simulator", "cxxrtl"]) == 1
-    assert "found cxxrtl against icarus or verilator" in capsys.readouterr().err
+    assert "values: found --simulator cxxrtl against icarus or verilator" in capsys.readouterr().err
 
     printed = folder / "printed.json"
     printed.write_text(re.sub(r'"(f{8}|0{8}) ', '"00000007 ', printed.read_text(), count=1))
