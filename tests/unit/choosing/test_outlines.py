@@ -192,3 +192,13 @@ def test_expansion_that_does_not_take_an_operator_is_an_error_of_its_outline() -
 
     with pytest.raises(UserError, match="no expansion for 'Relu'"):
         OutlinedModel(program, without).outline([])
+
+
+def test_the_constants_of_a_choice_are_those_of_the_model_that_is_lowered_by_it() -> None:
+    """Weights of the model, and matrices that Winograd's convolution brings."""
+    text = "g (float[1,2,4,4] x) => (float[1,3,4,4] y) { r = Relu(x) y = Conv<pads=[1,1,1,1]>(r, w) }"
+    program = program_from_text(text, w=np.ones((3, 2, 3, 3), np.float32))
+    outline = OutlinedModel(program, registered_expansions()).outline([Choice("Conv", "winograd")])
+
+    matrices = {f"Conv_0_{name}_matrix{axis}" for name in ("data", "filters", "result") for axis in (0, 1)}
+    assert set(outline.parameters) == {"w"} | matrices
