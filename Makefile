@@ -46,11 +46,13 @@ docs: $(INSTALLED)
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
 # Pictures of the site and of charts in build/screenshots, and a check that nothing is cut off; those of pages of --html
-# in docs/screenshots, which README and docs show. Needs Chromium on PATH (apt-get install chromium).
+# and of a circuit's waves in docs/screenshots, which README and docs show. Needs Chromium on PATH, and Icarus or
+# Verilator (apt-get install chromium iverilog).
 screenshots: docs
 	$(BIN)/python -m tests.website.screenshots
 	$(BIN)/python -m tests.website.charts
 	$(BIN)/python -m tests.website.page_pictures
+	$(BIN)/python -m tests.website.waves
 
 # 20,000 models, 5,000 DAGs, 5,000 set-up and system files, 3,000 quantised language models; less or again: make fuzz FUZZ='--count 1000 --seed 7'
 fuzz: $(INSTALLED)
