@@ -42,6 +42,7 @@ def schedule_dag_file(options: DagOptions, emitted: DagEmissions, pictured: Pict
     with show_stage(f"reading {options.dag}"):
         text = graph_text(options.dag)
         actors = actors_of_text(text, options.dag)
+        graph = dag_of_file(text, options.dag) if actors is None else None
     if actors is not None:
         others = {**pictured.targets, "--emit": emitted.emissions, "--show": outputs.show}
         with show_stage(f"sizing the channels of {options.dag}"):
@@ -49,8 +50,7 @@ def schedule_dag_file(options: DagOptions, emitted: DagEmissions, pictured: Pict
         write_page(outputs.html, found)
         write_text(found.text(outputs.format, output_width(), verbose=outputs.verbose), outputs.output)
         return
-    with show_stage(f"reading {options.dag}"):
-        graph = dag_of_file(text, options.dag)
+    assert graph is not None  # it is one of the two
     if pictured.gantt is not None:
         check_drawable(graph)
     run = run_of(options, graph, show_stage, (options.dag,))
