@@ -1,4 +1,4 @@
-"""Pictures of pages that README and docs show are those that the script draws."""
+"""Pictures that README and docs show are those that the scripts draw."""
 
 import re
 import shutil
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dfcompile.rtl.simulation import installed_simulators
 from tests.locations import ROOT
 from tests.website.browser import NAMES, browser
 from tests.website.page_pictures import (
@@ -17,6 +18,8 @@ from tests.website.page_pictures import (
     draw,
     page_of,
 )
+from tests.website.waves import PICTURE as WAVES
+from tests.website.waves import picture as waves
 
 SHOWN = re.compile(r"!\[[^\]]+\]\(([^)]*screenshots/[^)]+)\)")
 
@@ -27,9 +30,15 @@ def documents() -> list[Path]:
 
 def test_the_script_draws_all_pictures_that_documents_show_and_no_others() -> None:
     shown = {(page.parent / name).resolve() for page in documents() for name in SHOWN.findall(page.read_text())}
-    drawn = {FOLDER / f"{picture.name}.webp" for picture in PICTURES}
+    drawn = {WAVES, *(FOLDER / f"{picture.name}.webp" for picture in PICTURES)}
 
     assert shown == drawn == set(FOLDER.iterdir())
+
+
+@pytest.mark.skipif("icarus" not in installed_simulators(), reason="Icarus is not installed")
+def test_waves_are_those_of_the_circuit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert waves() == WAVES.read_text()
+    assert "layer_4: 6 cycles by icarus, as printed; 3 outputs bit for bit" in capsys.readouterr().out
 
 
 def test_readme_shows_a_page() -> None:

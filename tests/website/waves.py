@@ -114,8 +114,8 @@ def _row(lowest_first: Sequence[Digits], y: int, *, is_value: bool) -> Iterator[
         yield f'<text x="{x + _CYCLE / 2}" y="{y - 5}" text-anchor="middle">{text}</text>'
 
 
-def main() -> None:
-    """Draw the picture."""
+def picture() -> str:
+    """Return the picture of the waves of a circuit that is written and simulated for that."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "layer.py").write_text(MODEL)
@@ -126,8 +126,8 @@ def main() -> None:
         ):
             if dfcompile(words):
                 raise SystemExit(f"dfcompile {' '.join(words)} failed")
-        PICTURE.write_text(drawn(waves.read_text()))
+        return drawn(waves.read_text())
 
 
 if __name__ == "__main__":
-    main()
+    PICTURE.write_text(picture())
