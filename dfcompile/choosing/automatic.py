@@ -63,20 +63,28 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         memory = None if machine is None else machine.memory
         sketches = self._sketches(options, memory)
         found = self._selected(makespans, sketches)
-        if sum(least_work(self.known).values()) <= SMALL_WORK:
-            found = self._refined(found, options, makespans, sketches)
+        work = sum(least_work(self.known).values())
+        if work <= SMALL_WORK:
+            least = max(-(-work // options.pes), longest_chain(self.known))
+            found = self._refined(found, least, options, makespans, sketches)
         return replace(found, made=makespans.made)
 
     def _refined(
-        self, known: Selection, options: ScheduleOptions, makespans: Makespans, sketches: Sketches
+        self, known: Selection, least: int, options: ScheduleOptions, makespans: Makespans, sketches: Sketches
     ) -> Selection:
         """Return a choice for a small model, or a better one.
 
-        What waits for memory is looked for on fewer elements as well: fewer tasks share memory there, so other choices
-        look promising. They are scheduled on all elements.
+        If it waits for memory, choices that look promising on fewer processing elements are tried as well, since fewer
+        tasks share memory there. They are scheduled on all elements.
+
+        Args:
+            known: the choice.
+            least: cycles that no choice falls below.
+            options: of schedules.
+            makespans: gives the scores.
+            sketches: of the model on all elements.
         """
-        work, memory = sum(least_work(self.known).values()), sketches.memory
-        least, pes = max(-(-work // options.pes), longest_chain(self.known)), options.pes
+        memory, pes = sketches.memory, options.pes
         while pes:
             space = self._space(pes, makespans.limits, has_all_values=True)
             few = self._sketches(replace(options, pes=pes), memory)
