@@ -1,4 +1,4 @@
-"""Graphs of actors for tests: published ones, and random ones."""
+"""Graphs of actors for tests: those of SDF3's test bench, and random ones."""
 
 from collections.abc import Mapping
 from math import gcd

@@ -71,10 +71,10 @@ def test_no_minimal_size_can_be_smaller(graph: ActorGraph) -> None:
         (SATELLITE, 1542, 1544, 1056, None, 1320),
     ],
 )
-def test_published_sizes(
+def test_sizes_of_graphs_of_sdf3(
     graph: ActorGraph, least: int, total: int, period: int, smallest: tuple[int, ...] | None, slow: int
 ) -> None:
-    """All channels together, for any throughput and for the largest [stuijk06]."""
+    """Tokens of all channels: the least without a deadlock, and at the largest throughput."""
     without = tuple(channel.least_size for channel in graph.channels)
     sized = minimal_sizes(graph)
 
