@@ -76,7 +76,7 @@ def _crafted(content: bytes, draw: Draw) -> bytes:
         value = json.loads(text)
     except (ValueError, RecursionError):  # damaged before
         return content
-    if not isinstance(value, dict) or draw.chance(0.3):
+    if not isinstance(value, dict) or not value or draw.chance(0.3):
         text = draw.choice(RAW)
     else:
         text = json.dumps(_changed(value, draw)).encode()
@@ -94,7 +94,7 @@ def _changed(value: dict[str, object], draw: Draw) -> dict[str, object]:
         return {name: each for name, each in value.items() if name != key}
     if what == 1:
         return {**value, "files": [["/dev/zero", "0"], ["../../secret", "0"]]}
-    if what == 2 and isinstance(inner, list) and inner and isinstance(inner[0], dict):
+    if what == 2 and isinstance(inner, list) and inner and isinstance(inner[0], dict) and inner[0]:
         return {**value, key: [_changed(inner[0], draw), *inner[1:]]}
     fitting = (type(inner), *([float] if isinstance(inner, int) and not isinstance(inner, bool) else []))
     wrong = [each for each in WRONG if not isinstance(each, fitting) or (isinstance(each, int) and each < 0)]
