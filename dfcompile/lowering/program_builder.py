@@ -79,9 +79,9 @@ class ProgramBuilder(operator_graph.OperatorGraph):
         """
         if name in self.sdfg.arrays:
             raise InternalError(f"array {name!r}: added twice")
-        storage = dace.StorageType.CPU_Heap if materialised else dace.StorageType.Default
-        transient = not self._is_output(name)
-        self.sdfg.add_array(name, tuple(shape), scalar_type(dtype), storage=storage, transient=transient)
+        array = operator_graph.add_array(self.sdfg, name, shape, dtype, is_transient=not self._is_output(name))
+        if materialised:
+            array.storage = dace.StorageType.CPU_Heap
 
     def adopt_outputs(self, source: dace.SDFG, op: Node) -> None:
         """Add the arrays that an operator writes as they were declared at the level before."""

@@ -14,8 +14,8 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import CANONICAL, ONNX, AttributeValue, Coverage, Level, Program
-from dfcompile.frontend.sdfg.operator_graph import add_operator, whole_memlet
-from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
+from dfcompile.frontend.sdfg.operator_graph import add_array, add_operator, whole_memlet
+from dfcompile.frontend.sdfg.operator_node import OperatorNode
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import described, drop_unused
@@ -234,7 +234,7 @@ class ProgramRewriter:
         """Add a tensor for `insert` to write and return it; a name that is taken gets underscores behind it."""
         self._change()
         name = free_name(name, self._sdfg.arrays)
-        self._sdfg.add_array(name, list(shape), scalar_type(dtype), transient=True)
+        add_array(self._sdfg, name, shape, dtype, is_transient=True)
         return self.tensor(name)
 
     def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
