@@ -20,6 +20,31 @@ _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
 
 
+def _most_held(puts: Int64, free: Int64) -> int:
+    """Return the most elements that are in a FIFO at a time, at least 1.
+
+    With p places an element is written when that of the one p before it is free again. How many are needed is found by
+    doubling, then halving: to compare all elements takes less time than to search for each of them.
+
+    Args:
+        puts: cycle in which each element is written, ascending.
+        free: first cycle in which its place may be written again, ascending.
+    """
+
+    def suffice(places: int) -> bool:
+        written = puts[places:]
+        return bool((free[: len(written)] <= written).all())
+
+    most = 1
+    while not suffice(most):
+        most *= 2
+    too_few = most // 2
+    while most - too_few > 1:
+        half = (too_few + most) // 2
+        too_few, most = (too_few, half) if suffice(half) else (half, most)
+    return most
+
+
 def runs_in_turn(unit: StreamingUnit) -> bool:
     """Return whether each node comes after all whose ends or elements it waits for."""
     streams = all(source < target for source, target in zip(unit.source, unit.target, strict=True))
@@ -100,10 +125,8 @@ class _Replaying:
             self.read_stall[edge] += stall - (first - first_before)
             before, first_before = delay, first
             puts, hop = self._written_to(edge), self._unit.hop_cycles
-            # so many places are free again when it is written
             free = delay + (sequence.get_waits + (self._unit.read_at[edge] + hop))
-            left = np.searchsorted(free, puts, side="right" if hop else "left")
-            self.peak[edge] = int((np.arange(1, len(puts) + 1) - left).max())
+            self.peak[edge] = _most_held(puts, free if hop else free + 1)
 
     def _sequence(self, node: int) -> AccessSequence:
         unit = self._unit
