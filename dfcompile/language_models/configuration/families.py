@@ -12,6 +12,7 @@ from dfcompile.language_models.configuration.composed import (
     window_of,
 )
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.hybrids import HYBRIDS, RECURRENT
 from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.records import replace
@@ -152,7 +153,8 @@ def _gpt_oss(fields: Fields) -> Model:
 
 
 FAMILIES: Mapping[str, Reader] = {
-    **{name: composed(row) for name, row in ROWS.items()},
+    **{name: composed(row) for name, row in {**ROWS, **HYBRIDS}.items()},
+    **RECURRENT,
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "youtu"), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
     "gpt_oss": _gpt_oss,

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform
-from dfcompile.language_models.model import DenseMlp, Experts, Layer
+from dfcompile.language_models.model import Experts, Layer
 from dfcompile.language_models.parallel import degrees as sharing
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
@@ -126,10 +126,17 @@ class _Cost(Struct, frozen=True):
 
 
 class Trainings:
-    """Training steps of one case, whose batch is of all chips; what degrees have in common is counted once."""
+    """Training steps of one case, whose batch is of all chips; what degrees have in common is counted once.
+
+    Raises:
+        UserError: a layer has a recurrent mixer.
+    """
 
     def __init__(self, case: Case, training: TrainingChoices, chips: int) -> None:
         # Training is in the dtype of the configuration, whatever a checkpoint was quantised to.
+        mixer = next((layer.name for layer in case.model.layers if layer.mixer is not None), None)
+        if mixer is not None:
+            raise UserError(f"--train: found a layer of {mixer}, whose gradients by states are not modelled")
         form = case.precision.vectors
         layers = tuple(replace(layer, formats=()) for layer in case.model.layers)
         self._case = replace(case, model=replace(case.model, layers=layers), precision=uniform(form))
@@ -213,8 +220,7 @@ class Trainings:
         held = layer_weight_bytes(share, hidden, _COUNTED, ranks=degrees.expert, split=degrees.expert_split)
         spread = 0
         if isinstance(mlp, Experts):
-            one = DenseMlp(mlp.width // degrees.expert_split, bias=mlp.bias)
-            spread = mlp.count // degrees.expert * one.parameters(hidden)
+            spread = mlp.count // degrees.expert * mlp.expert(degrees.expert_split).parameters(hidden)
         return self._cost(made, exchanged, Weights(held - spread, spread))
 
     def _cost(self, made: Pass, exchange_s: float, weights: Weights) -> _Cost:

@@ -66,6 +66,8 @@ class Work(StrEnum):
     DECODE_ATTENTION = "attn_decode"
     PREFILL_LATENT = "latent_context"
     DECODE_LATENT = "latent_decode"
+    CHUNKS = "chunked_scan"  # states of a mixer, updated and read by chunks of tokens
+    RECURRENT = "recurrent"  # the same token by token, and short convolutions
     VECTOR = "vector"
     TRANSFER = "transfer"
 

@@ -177,8 +177,8 @@ def gradients_of(kernel: Kernel, layer: Layer | None = None) -> Iterator[Kernel]
             act_in_bytes=results + first, act_out_bytes=operands - first,
         )  # fmt: skip
     elif kernel.work in _ATTENTION:
-        assert layer is not None
-        attention = layer.attention
+        attention = layer.attention if layer is not None else None
+        assert attention is not None
         seen = kernel.macs // (attention.qk_dim + attention.v_dim)
         yield replace(
             kernel,
