@@ -30,7 +30,7 @@ def _said(draw: random.Random, *names: str) -> Drawn:
     return {name: draw.choice([True, False]) for name in names}
 
 
-def _sized(draw: random.Random, *names: str, least: int = 1, most: int = 9) -> Drawn:
+def _sized(draw: random.Random, *names: str, least: int = 2, most: int = 9) -> Drawn:
     return {name: draw.randint(least, most) for name in names}
 
 
@@ -60,6 +60,7 @@ def _mamba_two(draw: random.Random, values: Drawn) -> Drawn:
         **_said(draw, "mamba_proj_bias", "mamba_conv_bias", "attention_bias", "mlp_bias"),
         "mamba_n_groups": draw.choice([1, 2]),
         "mamba_expand": 2,
+        "mamba_chunk_size": 8,
     }
 
 
@@ -103,7 +104,7 @@ def _mamba(draw: random.Random, _: Drawn) -> Drawn:
 
 def _mamba2(draw: random.Random, values: Drawn) -> Drawn:
     sizes = {**_mamba(draw, values), "expand": 2, "num_heads": _hidden(values) // 4, "head_dim": 8}
-    return sizes | {"n_groups": draw.choice([1, 2, 4])}
+    return sizes | {"n_groups": draw.choice([1, 2, 4]), "chunk_size": 8}
 
 
 def _nemotron_h(draw: random.Random, values: Drawn) -> Drawn:
@@ -117,6 +118,7 @@ def _nemotron_h(draw: random.Random, values: Drawn) -> Drawn:
         **_sized(draw, "moe_intermediate_size", "moe_shared_expert_intermediate_size", most=99),
         **_experts(draw, "n_routed_experts"),
         "n_groups": draw.choice([1, 2]),
+        "chunk_size": 8,
         "head_dim": 10,
         **_said(draw, "use_bias", "use_conv_bias"),
         "mlp_bias": "E" not in letters and draw.choice([True, False]),
@@ -125,7 +127,7 @@ def _nemotron_h(draw: random.Random, values: Drawn) -> Drawn:
 
 def _minimax(draw: random.Random, _: Drawn) -> Drawn:
     dim: Drawn = draw.choice([{}, {"head_dim": 12}])
-    return _experts(draw, "num_local_experts") | dim
+    return _experts(draw, "num_local_experts") | dim | {"block_size": 8}
 
 
 def _lfm2(draw: random.Random, _: Drawn) -> Drawn:

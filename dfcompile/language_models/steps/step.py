@@ -143,6 +143,8 @@ def expert_kernels(
         )
     if experts.shared_width:
         yield from dense_kernels(experts.shared, hidden, tokens, precision, "shared_")
+    if experts.shared_gate:
+        yield projection("shared_gate", tokens, hidden, 1, precision, "vectors", role=Role.OPENING)
     yield replace(_moved("combine", rows * hidden, tokens * hidden, precision), role=Role.COMBINING)
 
 
