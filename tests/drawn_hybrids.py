@@ -184,12 +184,32 @@ def _qwen3_next(draw: random.Random, values: Drawn) -> Drawn:
     return _qwen3_5_moe(draw, values) | dense
 
 
+def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
+    layers = len(_layers(values))
+    attending = draw.sample(range(1, layers + 1), 1)
+    sizes = {"head_dim": draw.randint(2, 9), "num_heads": draw.randint(1, 3), "short_conv_kernel_size": 3}
+    kinds = {"full_attn_layers": attending, "kda_layers": [one for one in range(1, layers + 1) if one not in attending]}
+    flat = {f"linear_{name}": draw.randint(1, 5) for name in ("head_dim", "num_heads", "conv_kernel_dim")}
+    return {
+        **draw.choice([flat, {"linear_attn_config": sizes | kinds}]),
+        **_experts(draw, "num_experts"),
+        **_sized(draw, "moe_intermediate_size", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim", most=30),
+        "num_key_value_heads": None,
+        "qk_rope_head_dim": 4,
+        "q_lora_rank": draw.choice([None, 7]),
+        "num_shared_experts": draw.randint(1, 2),
+        "first_k_dense_replace": draw.randint(0, 2),
+        **_said(draw, "attention_bias"),
+    }
+
+
 _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
     "bamba": _bamba,
     "falcon_h1": _falcon_h1,
     "falcon_mamba": _mamba,
     "granitemoehybrid": _granite,
     "jamba": _jamba,
+    "kimi_linear": _kimi_linear,
     "lfm2": _lfm2,
     "lfm2_moe": _lfm2_moe,
     "mamba": _mamba,

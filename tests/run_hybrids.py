@@ -1,9 +1,9 @@
 """Small models with recurrent mixers, run by `transformers` without weights: what they keep, and what they compute.
 
-``python -m tests.run_hybrids`` writes `tests/data/llm/run_hybrids.jsonl` anew: of each model a prompt and one token more
-on the meta device. `held` is the bytes of keys, values and states after the second step, `flops` what PyTorch's counter
-counts of both steps, without rotations of positions. Kernels of Mamba and others are not installed there, so that it
-counts what `transformers` computes in their place.
+``python -m tests.run_hybrids`` writes `tests/data/llm/run_hybrids.jsonl` anew: of each model a prompt, then one further
+token, on the meta device. `held` is the bytes of keys, values and states after the second step, `flops` what PyTorch's
+counter counts of both steps, without rotations of positions. Kernels of Mamba and others are not installed there, so
+that it counts what `transformers` computes in their place.
 """
 
 import json
@@ -16,8 +16,8 @@ from tests.drawn_hybrids import drawn_hybrid
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_hybrids.jsonl"
 FAMILIES = (
-    "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "lfm2", "lfm2_moe", "mamba", "mamba2", "minimax",
-    "nemotron_h", "olmo_hybrid", "qwen3_5_text", "qwen3_next",
+    "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm2_moe", "mamba",
+    "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5_text", "qwen3_next",
 )  # fmt: skip
 VARIATIONS = 3
 CHUNK = 64  # a prompt has whole ones, of every family: transformers fills the last one up
@@ -26,6 +26,10 @@ _ATTENDING: dict[str, dict[str, object]] = {
     "bamba": {"attn_layer_indices": [1]},
     "granitemoehybrid": {"layer_types": ["mamba", "attention", "mamba"], "num_hidden_layers": 3},
     "jamba": {"num_hidden_layers": 4},
+    "kimi_linear": {
+        "num_hidden_layers": 3,
+        "linear_attn_config": {"head_dim": 4, "num_heads": 2, "full_attn_layers": [2], "kda_layers": [1, 3]},
+    },
     "lfm2": {"full_attn_idxs": [1]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention", "conv"], "num_hidden_layers": 3},
     "nemotron_h": {"layers_block_type": None, "hybrid_override_pattern": "M*-EM", "mlp_bias": False},

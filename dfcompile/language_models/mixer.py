@@ -32,6 +32,8 @@ class Mixer(Struct, frozen=True):
         key_dim: elements of a key, 0 without states.
         gates: columns beside the values, each as wide as all of these.
         head_columns: further columns of every head: its decay, and its rate of learning.
+        key_decays: whether each element of a key has a decay of its own, which is a column then.
+        low_rank: of the decays of elements of keys, and of a gate; smaller matrices make both of so many columns each.
         rank: of Mamba's time steps; these, keys and queries are made of the values by smaller matrices then. 0: opened.
         taps: tokens that the convolution sees, 0 without; their channels are values, keys and queries.
         convolution_bias: of every channel.
@@ -50,6 +52,8 @@ class Mixer(Struct, frozen=True):
     key_dim: int = 0
     gates: int = 1
     head_columns: int = 0
+    key_decays: bool = False
+    low_rank: int = 0
     rank: int = 0
     taps: int = 0
     convolution_bias: bool = False
@@ -74,7 +78,13 @@ class Mixer(Struct, frozen=True):
     def opening(self) -> int:
         """Columns of the first matrix."""
         keyed = 0 if self.rank else self.keyed
-        return self.inner * (1 + self.gates) + keyed + self.heads * self.head_columns
+        decays = 2 * self.low_rank if self.low_rank else self.decays
+        return self.inner * (1 + self.gates) + keyed + self.heads * self.head_columns + decays
+
+    @property
+    def decays(self) -> int:
+        """Decays of elements of keys of a token."""
+        return self.heads * self.key_dim * self.key_decays
 
     @property
     def channels(self) -> int:
@@ -101,7 +111,7 @@ class Mixer(Struct, frozen=True):
 
     def weights(self, hidden: int) -> int:
         """Elements of the matrices."""
-        between = self.inner * (self.stepped + self.rank)
+        between = self.inner * (self.stepped + self.rank + self.low_rank) + self.low_rank * self.decays
         return hidden * self.opening + between + self.inner * hidden
 
     def parameters(self, hidden: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.language_models.configuration.fields import Fields
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.records import replace
 
 MOST_LAYERS = 10_000
@@ -242,6 +242,23 @@ def grouped_attention(row: Family, fields: Fields, hidden: int) -> Attention:
         sinks=heads * row.sinks,
         gated=row.gate,
         gate_bias=said(fields, row.gate_bias),
+    )
+
+
+def latent_attention(fields: Fields) -> LatentAttention:
+    """Return the latent attention of a file.
+
+    Raises:
+        UserError: a field is missing or wrong.
+    """
+    return LatentAttention(
+        heads=fields.count("num_attention_heads"),
+        q_rank=fields.optional("q_lora_rank"),
+        kv_rank=fields.count("kv_lora_rank"),
+        rope=fields.count("qk_rope_head_dim"),
+        nope=fields.count("qk_nope_head_dim"),
+        v_dim=fields.count("v_head_dim"),
+        bias=fields.flag("attention_bias"),
     )
 
 

@@ -9,9 +9,11 @@ from dfcompile.language_models.configuration.composed import (
     Mixture,
     Said,
     grouped_attention,
+    latent_attention,
     layer_count,
     model_of_layers,
     said,
+    sparse_layers,
 )
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.mixer import Mixer, Rule
@@ -309,7 +311,40 @@ def _plain_experts(fields: Fields) -> Experts:
     return Experts(count, chosen, width, shared, gated=False)
 
 
+def _kimi(fields: Fields) -> Model:
+    """Return a model of gated delta rules that have a decay for every element of a key, and of latent attention."""
+    nested = fields.values.get("linear_attn_config") or {}
+    if not isinstance(nested, dict):
+        raise fields.wrong("linear_attn_config", f"{nested!r} against keys")
+    inner = replace(fields, values={**fields.values, **nested})
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    heads, dim = inner.count("num_heads", "linear_num_heads"), inner.count("head_dim", "linear_head_dim")
+    mixer = Mixer(
+        Rule.DELTA, heads, dim, heads, dim,
+        gates=0, head_columns=1, key_decays=True, low_rank=dim, chunk=_CHUNK, head_vectors=dim + 1, norm_parameters=dim,
+        taps=inner.count("short_conv_kernel_size", "linear_conv_kernel_dim"),
+    )  # fmt: skip
+    attention = latent_attention(fields)
+    width = fields.count("moe_intermediate_size")
+    experts = Experts(
+        fields.count("num_experts", "num_local_experts"),
+        fields.count("num_experts_per_token", "num_experts_per_tok"),
+        width,
+        fields.count("num_shared_experts", "n_shared_experts") * width,
+    )
+    first, dense = fields.count("first_k_dense_replace", least=0), DenseMlp(fields.count("intermediate_size"))
+    sparse = sparse_layers(fields, layers, lambda layer: layer >= first)
+    listed = inner.layers_in("full_attn_layers")  # counted from 1
+    kinds = _kinds(fields, layers, lambda layer: layer + 1 in listed if listed is not None else layer % 4 == 0 < layer)
+    made = []
+    for kind, is_sparse in zip(kinds, sparse, strict=True):
+        mlp = experts if is_sparse else dense
+        made.append(Layer(attention, mlp) if kind == _ATTENTION else Layer(None, mlp, mixer=mixer))
+    return model_of_layers(fields, hidden, tuple(made), tied=False)  # as of Nemotron-H
+
+
 RECURRENT: Mapping[str, Callable[[Fields], Model]] = {
     **dict.fromkeys(("falcon_mamba", "mamba", "mamba2"), _mamba_alone),
+    "kimi_linear": _kimi,
     "nemotron_h": _nemotron,
 }

@@ -83,7 +83,7 @@ _OTHERWISE = frozenset(
     (
         "afmoe", "aria_text", "bamba", "biogpt", "bloom", "codegen", "falcon", "falcon_h1", "falcon_mamba", "glm",
         "glm4", "gpt_bigcode", "gpt_neox", "gptj", "granitemoe", "granitemoe_swa", "granitemoehybrid",
-        "granitemoeshared", "hunyuan_v1_moe", "jamba", "lfm2", "lfm2_moe", "mamba", "mamba2", "minimax", "mpt",
+        "granitemoeshared", "hunyuan_v1_moe", "jamba", "kimi_linear", "lfm2", "lfm2_moe", "mamba", "mamba2", "minimax", "mpt",
         "nanochat", "nemotron_h", "olmo_hybrid", "opt", "persimmon", "phi", "phi3", "phimoe", "qwen2_moe",
         "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next", "starcoder2", "xglm",
     )

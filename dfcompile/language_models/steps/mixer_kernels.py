@@ -30,6 +30,9 @@ def mixer_kernels(
     if mixer.rank:
         yield projection("x_proj", tokens, mixer.inner, mixer.stepped, precision)
         yield projection("dt_proj", tokens, mixer.rank, mixer.inner, precision)
+    if mixer.low_rank:
+        yield projection("decay_proj", tokens, mixer.low_rank, mixer.decays, precision)
+        yield projection("gate_proj", tokens, mixer.low_rank, mixer.inner, precision)
     if mixer.key_dim:
         for group in batch.groups:
             yield _scan(mixer, group, precision, choices)
@@ -63,6 +66,8 @@ def _scan(mixer: Mixer, group: Sequences, precision: Precision, choices: StepCho
     tokens, states, form = group.new * group.count, mixer.state_elements, precision.activations
     state_bytes = (mixer.state or precision.vectors).bytes_of(states)
     taken = mixer.opening + (mixer.inner + mixer.keyed if mixer.rank else 0)
+    if mixer.low_rank:
+        taken += mixer.decays + mixer.inner - 2 * mixer.low_rank
     if group.decodes or not mixer.chunk:
         name, kind, work = "scan_decode" if group.decodes else "scan_prefill", KernelKind.VECTOR, Work.RECURRENT
         shape, macs = (1, mixer.key_dim, mixer.value_dim, tokens * mixer.heads), tokens * states * _products(mixer.rule)
