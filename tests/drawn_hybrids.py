@@ -184,6 +184,30 @@ def _qwen3_next(draw: random.Random, values: Drawn) -> Drawn:
     return _qwen3_5_moe(draw, values) | dense
 
 
+def _bailing(draw: random.Random, values: Drawn) -> Drawn:
+    return {
+        **{name: drawn for name, drawn in _kimi_linear(draw, values).items() if not name.startswith("linear_")},
+        "head_dim": draw.randint(2, 9),
+        "short_conv_kernel_size": draw.randint(2, 5),
+        "layer_group_size": 2,
+        "n_group": 1,
+        "topk_group": 1,
+    }
+
+
+def _lfm3(draw: random.Random, values: Drawn) -> Drawn:
+    kinds: Drawn = {
+        "layer_types": [draw.choice(["conv", "full_attention", "sliding_attention"]) for _ in _layers(values)]
+    }
+    return {
+        **_said(draw, "conv_bias", "attention_bias", "use_sandwich_norm", "use_attention_gate"),
+        **_sized(draw, "conv_L_cache"),
+        **draw.choice([{}, kinds]),
+        "head_dim": 12,
+        "sliding_window": 16,
+    }
+
+
 def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
     layers = len(_layers(values))
     attending = draw.sample(range(1, layers + 1), 1)
@@ -204,6 +228,7 @@ def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
 
 
 _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
+    "bailing_hybrid": _bailing,
     "bamba": _bamba,
     "falcon_h1": _falcon_h1,
     "falcon_mamba": _mamba,
@@ -212,6 +237,7 @@ _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
     "kimi_linear": _kimi_linear,
     "lfm2": _lfm2,
     "lfm2_moe": _lfm2_moe,
+    "lfm3": _lfm3,
     "mamba": _mamba,
     "mamba2": _mamba2,
     "minimax": _minimax,

@@ -1,9 +1,9 @@
 """Small models with recurrent mixers, run by `transformers` without weights: what they keep, and what they compute.
 
 ``python -m tests.run_hybrids`` writes `tests/data/llm/run_hybrids.jsonl` anew: of each model a prompt, then one further
-token, on the meta device. `held` is the bytes of keys, values and states after the second step, `flops` what PyTorch's
-counter counts of both steps, without rotations of positions. Kernels of Mamba and others are not installed there, so
-that it counts what `transformers` computes in their place.
+token, on the meta device. `held` is the bytes of keys and values that the second step has and of states, of all layers,
+`flops` what PyTorch's counter counts of both steps, without rotations of positions. Kernels of Mamba and others are not
+installed there, so that it counts what `transformers` computes in their place.
 """
 
 import json
@@ -16,8 +16,9 @@ from tests.drawn_hybrids import drawn_hybrid
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_hybrids.jsonl"
 FAMILIES = (
-    "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm2_moe", "mamba",
-    "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5_text", "qwen3_next",
+    "bailing_hybrid", "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lfm2",
+    "lfm2_moe", "lfm3", "mamba", "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5_moe_text", "qwen3_5_text",
+    "qwen3_next",
 )  # fmt: skip
 VARIATIONS = 3
 CHUNK = 64  # a prompt has whole ones, of every family: transformers fills the last one up
@@ -32,7 +33,9 @@ _ATTENDING: dict[str, dict[str, object]] = {
     },
     "lfm2": {"full_attn_idxs": [1]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention", "conv"], "num_hidden_layers": 3},
+    "lfm3": {"layer_types": ["conv", "full_attention", "conv", "sliding_attention"], "num_hidden_layers": 4},
     "nemotron_h": {"layers_block_type": None, "hybrid_override_pattern": "M*-EM", "mlp_bias": False},
+    "qwen3_5_moe_text": {"layer_types": None, "num_hidden_layers": 4},
     "qwen3_5_text": {"layer_types": None, "num_hidden_layers": 4},
     "qwen3_next": {"layer_types": None, "num_hidden_layers": 4},
 }
@@ -43,9 +46,19 @@ from transformers import AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 
-def kept(cache):
+def watched(layer, held):
+    update = layer.update
+
+    def updated(*given, **named):
+        found = update(*given, **named)
+        held.extend(found[:2])
+        return found
+
+    layer.update = updated
+
+
+def states_of(cache):
     for layer in cache.layers:
-        yield from (getattr(layer, "keys", None), getattr(layer, "values", None))
         for name in ("conv_states", "recurrent_states"):
             states = getattr(layer, name, ())
             yield from states.values() if isinstance(states, dict) else states
@@ -55,7 +68,7 @@ def kept(cache):
 for line in sys.stdin:
     values, prompt, count = json.loads(line)
     config = CONFIG_MAPPING[values.pop("model_type")](**values, attn_implementation="eager")
-    flops, given = [], {}
+    held, flops, given = [], [], {}
     with torch.device("meta"), torch.no_grad():
         model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, experts_implementation="batched_mm")
         model.eval()
@@ -64,10 +77,13 @@ for line in sys.stdin:
                 done = model(torch.zeros((count, length), dtype=torch.long), use_cache=True, **given)
             cache = getattr(done, "past_key_values", None) or done.cache
             given = {"cache": cache}
+            for layer in (layer for layer in cache.layers if length > 1 and hasattr(layer, "update")):
+                watched(layer, held)
             modules = counter.get_flop_counts().items()
             rotated = sum(sum(one.values()) for name, one in modules if name.endswith("rotary_emb"))
             flops.append(counter.get_total_flops() - rotated)
-    print(json.dumps([sum(one.nbytes for one in kept(cache) if isinstance(one, torch.Tensor)), flops]), flush=True)
+    held.extend(state for state in states_of(cache) if state is not None)
+    print(json.dumps([sum(one.nbytes for one in held), flops]), flush=True)
 """
 
 

@@ -48,7 +48,7 @@ class Attention(Struct, frozen=True):
     output_bias: bool = False
     norm_parameters: int = 0  # of queries and keys
     sinks: int = 0
-    gated: bool = False  # whether a gate, as wide as the results, is projected as well
+    gate_dim: int = 0  # columns of the gate of every head: as many as of its results, one for all of them, or none
     gate_bias: bool = False
 
     @property
@@ -59,8 +59,7 @@ class Attention(Struct, frozen=True):
     @property
     def projected(self) -> int:
         """Columns of queries, keys and values together, and of the gate."""
-        gate = self.heads * self.v_dim * self.gated
-        return self.heads * self.qk_dim + self.kv_heads * (self.qk_dim + self.v_dim) + gate
+        return self.heads * (self.qk_dim + self.gate_dim) + self.kv_heads * (self.qk_dim + self.v_dim)
 
     @property
     def kv_elements(self) -> int:
@@ -73,7 +72,7 @@ class Attention(Struct, frozen=True):
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases, norms and sinks."""
-        gate = self.heads * self.v_dim * self.gated
+        gate = self.heads * self.gate_dim
         biases = self.qkv_bias * (self.projected - gate) + self.gate_bias * gate + self.output_bias * hidden
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
 
@@ -89,6 +88,7 @@ class LatentAttention(Struct, frozen=True):
     v_dim: int
     bias: bool = False
     reach: Reach = Reach()
+    gate_dim: int = 0  # columns of the gate of every head
 
     @property
     def qk_dim(self) -> int:
@@ -110,7 +110,7 @@ class LatentAttention(Struct, frozen=True):
         queries = self.heads * self.qk_dim
         asked = hidden * self.q_rank + self.q_rank * queries if self.q_rank else hidden * queries
         latent = hidden * (self.kv_rank + self.rope) + self.kv_rank * self.expanded
-        return asked + latent + self.heads * self.v_dim * hidden
+        return asked + latent + self.heads * (self.v_dim + self.gate_dim) * hidden
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases and the norms of the latents."""

@@ -82,6 +82,7 @@ class Family(Struct, frozen=True, kw_only=True):
         mlp_bias: of all matrices of the MLP.
         gate: whether the results of attention pass a gate as wide as they are.
         gate_bias: of the gate.
+        head_gate: whether the results of each head pass a gate of one column.
         qk_norm: whether queries and keys have norms, of a head each, or of all heads if ``whole_norm``.
         whole_norm: whether these norms are of all heads.
         sinks: whether each head has one.
@@ -116,6 +117,7 @@ class Family(Struct, frozen=True, kw_only=True):
     mlp_bias: Said = False
     gate: bool = False
     gate_bias: Said = False
+    head_gate: Said = False
     qk_norm: Said = False
     whole_norm: bool = False
     sinks: bool = False
@@ -240,7 +242,7 @@ def grouped_attention(row: Family, fields: Fields, hidden: int) -> Attention:
         output_bias=said(fields, row.output_bias),
         norm_parameters=norms,
         sinks=heads * row.sinks,
-        gated=row.gate,
+        gate_dim=dim if row.gate else int(said(fields, row.head_gate)),
         gate_bias=said(fields, row.gate_bias),
     )
 

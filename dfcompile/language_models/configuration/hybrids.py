@@ -14,18 +14,21 @@ from dfcompile.language_models.configuration.composed import (
     model_of_layers,
     said,
     sparse_layers,
+    window_of,
 )
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
 from dfcompile.records import replace
 
+_UNTIED = False  # of classes that have no head that is the embedding, whatever the file says
+_EXPERT_WIDTH = "moe_intermediate_size"
 _AUTO = "auto"  # of a size: what the class derives
 _CHUNK = 64  # tokens of a chunk of the gated delta rule
-_ATTENTION, _MIXER, _BOTH = "full_attention", "linear_attention", "hybrid"
+_ATTENTION, _WINDOW, _MIXER, _BOTH = "full_attention", "sliding_attention", "linear_attention", "hybrid"
 _WORDS: Mapping[str, str] = {  # of layers, in files
     "full_attention": _ATTENTION, "attention": _ATTENTION, "linear_attention": _MIXER, "mamba": _MIXER,
-    "conv": _MIXER, "hybrid": _BOTH,
+    "conv": _MIXER, "sliding_attention": _WINDOW,
 }  # fmt: skip
 Mixing = Callable[[Fields, tuple[Layer, ...]], tuple[Layer, ...]]
 
@@ -130,19 +133,22 @@ def _short(fields: Fields, hidden: int) -> Mixer:
     )  # fmt: skip
 
 
-def _mixing(
-    mixer: Callable[[Fields, int], Mixer], kinds: Callable[[Fields, int], Sequence[str]], norms: int = 2
-) -> Mixing:
-    """Return what puts a mixer in the place of attention, or beside it, where a kind of layer says so."""
+def _mixing(mixer: Callable[[Fields, int], Mixer], kinds: Callable[[Fields, int], Sequence[str]]) -> Mixing:
+    """Return what puts a mixer in the place of attention, or beside it, where a kind of layer says so.
+
+    Attention is that of the layer, or has the window of the file where the kind says so.
+    """
 
     def mixed(fields: Fields, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-        one = mixer(fields, fields.count("hidden_size"))
-        made = {
-            _ATTENTION: layers,
-            _MIXER: tuple(replace(layer, attention=None, mixer=one, norms=norms) for layer in layers),
-            _BOTH: tuple(replace(layer, mixer=one) for layer in layers),
-        }
-        return tuple(made[kind][number] for number, kind in enumerate(kinds(fields, len(layers))))
+        one, window = mixer(fields, fields.count("hidden_size")), window_of(fields.optional("sliding_window"))
+
+        def of_kind(layer: Layer, kind: str) -> Layer:
+            if kind == _WINDOW and layer.attention is not None:
+                return replace(layer, attention=replace(layer.attention, reach=window))
+            mixing = None if kind in (_ATTENTION, _WINDOW) else one
+            return replace(layer, attention=None if kind == _MIXER else layer.attention, mixer=mixing)
+
+        return tuple(map(of_kind, layers, kinds(fields, len(layers))))
 
     return mixed
 
@@ -169,6 +175,14 @@ def _every_fourth(fields: Fields, layers: int) -> Sequence[str]:
 
 def _one_at_least(fields: Fields, layers: int) -> Sequence[str]:
     return _kinds(fields, layers, lambda layer: layer % 4 == 3 or (layers < 4 and layer == layers - 1))
+
+
+def _windowed(fields: Fields, layers: int) -> Sequence[str]:
+    """Return LFM3's kinds: of four layers two convolutions, full attention, and a window but at the beginning."""
+    if fields.listed("layer_types") is not None:
+        return _kinds(fields, layers, lambda _: False)
+    of_four = (_WINDOW, _MIXER, _ATTENTION, _MIXER)
+    return [of_four[layer % 4] if layer else _MIXER for layer in range(layers)]
 
 
 def _listed(name: str, *, otherwise: bool) -> Callable[[Fields, int], Sequence[str]]:
@@ -236,6 +250,10 @@ HYBRIDS: Mapping[str, Family] = {
         mixing=_mixing(_mamba_of(_Mamba(rank="mamba_dt_rank", step_norms=True)), _periodic),
     ),
     "lfm2": replace(_SHORT, adjusted_width=_short_width),
+    "lfm3": Family(
+        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, head_gate="use_attention_gate", more_norms="use_sandwich_norm",
+        mixing=_mixing(_short, _windowed),
+    ),
     "lfm2_moe": replace(_SHORT, experts=Mixture(first_dense="num_dense_layers")),
     "minimax": Family(
         refused={"sliding_window": None}, experts=Mixture("intermediate_size"),
@@ -297,8 +315,7 @@ def _nemotron(fields: Fields) -> Model:
             made[kind] = Layer(None, _plain_experts(fields), 1)
         else:
             raise fields.wrong("layers_block_type", f"{kind!r} against {', '.join(_PATTERN.values())}")
-    # The class has no head that is the embedding, whatever the file says.
-    return model_of_layers(fields, hidden, tuple(made[str(kind)] for kind in kinds), tied=False)
+    return model_of_layers(fields, hidden, tuple(made[str(kind)] for kind in kinds), tied=_UNTIED)
 
 
 def _plain_experts(fields: Fields) -> Experts:
@@ -311,21 +328,22 @@ def _plain_experts(fields: Fields) -> Experts:
     return Experts(count, chosen, width, shared, gated=False)
 
 
-def _kimi(fields: Fields) -> Model:
+def _delta_beside_latent(fields: Fields) -> Model:
     """Return a model of gated delta rules that have a decay for every element of a key, and of latent attention."""
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    is_kimi, attention, width = fields.family == "kimi_linear", latent_attention(fields), fields.count(_EXPERT_WIDTH)
     nested = fields.values.get("linear_attn_config") or {}
     if not isinstance(nested, dict):
         raise fields.wrong("linear_attn_config", f"{nested!r} against keys")
     inner = replace(fields, values={**fields.values, **nested})
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    heads, dim = inner.count("num_heads", "linear_num_heads"), inner.count("head_dim", "linear_head_dim")
+    heads = inner.count("num_heads", "linear_num_heads") if is_kimi else attention.heads
+    dim = inner.count("head_dim", "linear_head_dim") if is_kimi else fields.count("head_dim")
     mixer = Mixer(
         Rule.DELTA, heads, dim, heads, dim,
-        gates=0, head_columns=1, key_decays=True, low_rank=dim, chunk=_CHUNK, head_vectors=dim + 1, norm_parameters=dim,
+        gates=0 if is_kimi else 1, head_columns=1, key_decays=True, low_rank=dim if is_kimi else 0, chunk=_CHUNK,
         taps=inner.count("short_conv_kernel_size", "linear_conv_kernel_dim"),
+        head_vectors=dim + 1, norm_parameters=dim,
     )  # fmt: skip
-    attention = latent_attention(fields)
-    width = fields.count("moe_intermediate_size")
     experts = Experts(
         fields.count("num_experts", "num_local_experts"),
         fields.count("num_experts_per_token", "num_experts_per_tok"),
@@ -333,18 +351,21 @@ def _kimi(fields: Fields) -> Model:
         fields.count("num_shared_experts", "n_shared_experts") * width,
     )
     first, dense = fields.count("first_k_dense_replace", least=0), DenseMlp(fields.count("intermediate_size"))
-    sparse = sparse_layers(fields, layers, lambda layer: layer >= first)
-    listed = inner.layers_in("full_attn_layers")  # counted from 1
-    kinds = _kinds(fields, layers, lambda layer: layer + 1 in listed if listed is not None else layer % 4 == 0 < layer)
+    if is_kimi:
+        listed = inner.layers_in("full_attn_layers")  # counted from 1
+        kinds = _kinds(fields, layers, lambda layer: layer + 1 in listed if listed else layer % 4 == 0 < layer)
+    else:
+        period, attention = fields.count("layer_group_size"), replace(attention, gate_dim=1)
+        kinds = _kinds(fields, layers, lambda layer: (layer + 1) % period == 0)
     made = []
-    for kind, is_sparse in zip(kinds, sparse, strict=True):
+    for kind, is_sparse in zip(kinds, sparse_layers(fields, layers, lambda layer: layer >= first), strict=True):
         mlp = experts if is_sparse else dense
         made.append(Layer(attention, mlp) if kind == _ATTENTION else Layer(None, mlp, mixer=mixer))
-    return model_of_layers(fields, hidden, tuple(made), tied=False)  # as of Nemotron-H
+    return model_of_layers(fields, hidden, tuple(made), tied=_UNTIED)
 
 
 RECURRENT: Mapping[str, Callable[[Fields], Model]] = {
     **dict.fromkeys(("falcon_mamba", "mamba", "mamba2"), _mamba_alone),
-    "kimi_linear": _kimi,
+    **dict.fromkeys(("bailing_hybrid", "kimi_linear"), _delta_beside_latent),
     "nemotron_h": _nemotron,
 }

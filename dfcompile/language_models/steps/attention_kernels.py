@@ -172,6 +172,9 @@ def attention_kernels(
             yield projection("q_proj", tokens, hidden, queries, precision, role=Role.OPENING)
         yield projection("kv_a_proj", tokens, hidden, attention.kv_elements, precision, role=Role.OPENING)
         yield _kv_store(1, attention.kv_elements, tokens, precision)
+        if attention.gate_dim:
+            gates = attention.heads * attention.gate_dim
+            yield projection("gate_proj", tokens, hidden, gates, precision, role=Role.OPENING)
     for sequences in batch.groups:
         group = _Group(sequences, attention, precision, choices)
         if isinstance(attention, Attention):
