@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import Experts, Layer
@@ -126,17 +126,10 @@ class _Cost(Struct, frozen=True):
 
 
 class Trainings:
-    """Training steps of one case, whose batch is of all chips; what degrees have in common is counted once.
-
-    Raises:
-        UserError: a layer has a recurrent mixer.
-    """
+    """Training steps of one case, whose batch is of all chips; what degrees have in common is counted once."""
 
     def __init__(self, case: Case, training: TrainingChoices, chips: int) -> None:
         # Training is in the dtype of the configuration, whatever a checkpoint was quantised to.
-        mixer = next((layer.name for layer in case.model.layers if layer.mixer is not None), None)
-        if mixer is not None:
-            raise UserError(f"--train: found a layer of {mixer}, whose gradients by states are not modelled")
         form = case.precision.vectors
         layers = tuple(replace(layer, formats=()) for layer in case.model.layers)
         self._case = replace(case, model=replace(case.model, layers=layers), precision=uniform(form))

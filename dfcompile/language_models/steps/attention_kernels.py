@@ -129,6 +129,7 @@ class _Group(Struct, frozen=True):
         fused = Kernel(
             kind, work, name, group.new * (heads // products), key, self.tokens, group.count * products,
             macs=(key + value) * seen,
+            again_macs=key * seen,
             act_in_bytes=whole.act_bytes,
             act_out_bytes=activations.bytes_of(self.queries * value),
             kv_read_bytes=whole.kv_bytes,
@@ -143,14 +144,15 @@ class _Group(Struct, frozen=True):
         elements = fused.m * fused.n * fused.batch
         scores = activations.bytes_of(elements)
         yield replace(
-            fused, name=f"{name}_scores", macs=key * seen, act_in_bytes=of_scores.act_bytes, act_out_bytes=scores,
+            fused, name=f"{name}_scores", macs=key * seen, again_macs=0,
+            act_in_bytes=of_scores.act_bytes, act_out_bytes=scores,
             kv_read_bytes=of_scores.kv_bytes, vector_elements=of_scores.widened, role=Role.SCORES,
         )  # fmt: skip
         shape = fused.m, 1, fused.n
         softmax = vector_kernel(f"{name}_softmax", shape, elements, elements, activations, seen, fused.batch)
         yield replace(softmax, role=Role.SOFTMAX)
         yield replace(
-            fused, name=f"{name}_values", k=fused.n, n=value, macs=value * seen,
+            fused, name=f"{name}_values", k=fused.n, n=value, macs=value * seen, again_macs=0,
             act_in_bytes=scores + of_values.act_bytes, kv_read_bytes=of_values.kv_bytes,
             vector_elements=of_values.widened, role=Role.VALUES,
         )  # fmt: skip

@@ -28,7 +28,8 @@ def mixer_kernels(
     if mixer.taps:
         yield _convolution(mixer, batch, precision)
     if mixer.rank:
-        yield projection("x_proj", tokens, mixer.inner, mixer.stepped, precision)
+        # Reads what the convolution wrote, as the scan does.
+        yield projection("x_proj", tokens, mixer.inner, mixer.stepped, precision, role=Role.OPENING)
         yield projection("dt_proj", tokens, mixer.rank, mixer.inner, precision)
     if mixer.low_rank:
         yield projection("decay_proj", tokens, mixer.low_rank, mixer.decays, precision)
@@ -60,8 +61,8 @@ def _convolution(mixer: Mixer, batch: Batch, precision: Precision) -> Kernel:
 def _scan(mixer: Mixer, group: Sequences, precision: Precision, choices: StepChoices) -> Kernel:
     """Return the update and the reading of all states of a group of sequences.
 
-    The elements that pass the vector unit are decays: of every state element of a token, or, in a chunk, of every pair
-    of tokens of a head and of every state once.
+    The elements that pass the vector unit are decays, of every state element of a token, or, in a chunk, of every pair
+    of tokens of a head and of every state once; and results, with the gate that they pass.
     """
     tokens, states, form = group.new * group.count, mixer.state_elements, precision.activations
     state_bytes = (mixer.state or precision.vectors).bytes_of(states)
@@ -71,6 +72,7 @@ def _scan(mixer: Mixer, group: Sequences, precision: Precision, choices: StepCho
     if group.decodes or not mixer.chunk:
         name, kind, work = "scan_decode" if group.decodes else "scan_prefill", KernelKind.VECTOR, Work.RECURRENT
         shape, macs = (1, mixer.key_dim, mixer.value_dim, tokens * mixer.heads), tokens * states * _products(mixer.rule)
+        again = macs - tokens * states
         passed = (
             tokens * states * (2 if mixer.rule is Rule.SELECTIVE else 1)
         )  # its decays are exponentials of their own
@@ -80,16 +82,18 @@ def _scan(mixer: Mixer, group: Sequences, precision: Precision, choices: StepCho
         rows = min(group.new, mixer.chunk)
         shape = rows, mixer.key_dim, rows, chunks * group.count * mixer.heads
         macs = chunked_macs(mixer, group.new, causal=choices.causal) * group.count
+        again = macs - tokens * states - mixer.inner * seen * group.count
         passed = group.count * (mixer.heads * seen + chunks * states)
     m, k, n, batch = shape
     return Kernel(
         kind, work, name, m, k, n, batch,
         macs=macs,
+        again_macs=again,
         act_in_bytes=form.bytes_of(tokens * taken),
         act_out_bytes=form.bytes_of(tokens * mixer.inner),
         kv_read_bytes=state_bytes * group.count * bool(group.past),
         kv_write_bytes=state_bytes * held_states(group),
-        vector_elements=passed,
+        vector_elements=passed + tokens * mixer.inner * (2 if mixer.gates or mixer.low_rank else 1),
         rate=form.name,
     )  # fmt: skip
 

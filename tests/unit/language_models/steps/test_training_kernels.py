@@ -163,7 +163,7 @@ def test_gradients_depend_on_roles_and_not_on_names(flash: bool) -> None:
     layer = model.layers[0]
     for kernel in layer_kernels(layer, model.hidden, batch, BF16, StepChoices(flash=flash)):
         named, other = (
-            [replace(gradient, name="") for gradient in gradients_of(one, layer)]
+            [replace(gradient, name="") for gradient in gradients_of(one)]
             for one in (kernel, replace(kernel, name="other"))
         )
 
