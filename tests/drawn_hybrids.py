@@ -208,6 +208,13 @@ def _lfm3(draw: random.Random, values: Drawn) -> Drawn:
     }
 
 
+def _lara_mini(draw: random.Random, values: Drawn) -> Drawn:
+    widths = _sized(draw, "moe_intermediate_size", "shared_expert_intermediate_size", most=99)
+    kinds: Drawn = {"layer_types": ["full_attention", *("linear_attention" for _ in _layers(values)[1:])]}
+    further: Drawn = draw.choice([{}, kinds])
+    return _delta(draw, values) | _experts(draw) | widths | {"head_dim": 12, "sliding_window": 16} | further
+
+
 def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
     layers = len(_layers(values))
     attending = draw.sample(range(1, layers + 1), 1)
@@ -235,6 +242,7 @@ _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
     "granitemoehybrid": _granite,
     "jamba": _jamba,
     "kimi_linear": _kimi_linear,
+    "lara_mini": _lara_mini,
     "lfm2": _lfm2,
     "lfm2_moe": _lfm2_moe,
     "lfm3": _lfm3,

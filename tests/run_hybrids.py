@@ -16,9 +16,9 @@ from tests.drawn_hybrids import drawn_hybrid
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_hybrids.jsonl"
 FAMILIES = (
-    "bailing_hybrid", "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lfm2",
-    "lfm2_moe", "lfm3", "mamba", "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5_moe_text", "qwen3_5_text",
-    "qwen3_next",
+    "bailing_hybrid", "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lara_mini",
+    "lfm2", "lfm2_moe", "lfm3", "mamba", "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5_moe_text",
+    "qwen3_5_text", "qwen3_next",
 )  # fmt: skip
 VARIATIONS = 3
 CHUNK = 64  # a prompt has whole ones, of every family: transformers fills the last one up
@@ -31,6 +31,7 @@ _ATTENDING: dict[str, dict[str, object]] = {
         "num_hidden_layers": 3,
         "linear_attn_config": {"head_dim": 4, "num_heads": 2, "full_attn_layers": [2], "kda_layers": [1, 3]},
     },
+    "lara_mini": {"layer_types": None, "num_hidden_layers": 5},
     "lfm2": {"full_attn_idxs": [1]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention", "conv"], "num_hidden_layers": 3},
     "lfm3": {"layer_types": ["conv", "full_attention", "conv", "sliding_attention"], "num_hidden_layers": 4},

@@ -177,12 +177,15 @@ def _one_at_least(fields: Fields, layers: int) -> Sequence[str]:
     return _kinds(fields, layers, lambda layer: layer % 4 == 3 or (layers < 4 and layer == layers - 1))
 
 
-def _windowed(fields: Fields, layers: int) -> Sequence[str]:
-    """Return LFM3's kinds: of four layers two convolutions, full attention, and a window but at the beginning."""
-    if fields.listed("layer_types") is not None:
-        return _kinds(fields, layers, lambda _: False)
-    of_four = (_WINDOW, _MIXER, _ATTENTION, _MIXER)
-    return [of_four[layer % 4] if layer else _MIXER for layer in range(layers)]
+def _patterned(*pattern: str, first: str = "") -> Callable[[Fields, int], Sequence[str]]:
+    """Return what reads the kinds of layers where they repeat, but for the first one."""
+
+    def kinds(fields: Fields, layers: int) -> Sequence[str]:
+        if fields.listed("layer_types") is not None:
+            return _kinds(fields, layers, lambda _: False)
+        return [pattern[layer % len(pattern)] if layer or not first else first for layer in range(layers)]
+
+    return kinds
 
 
 def _listed(name: str, *, otherwise: bool) -> Callable[[Fields, int], Sequence[str]]:
@@ -249,10 +252,15 @@ HYBRIDS: Mapping[str, Family] = {
         experts=Mixture("intermediate_size", least=2, every="expert_layer_period", offset="expert_layer_offset"),
         mixing=_mixing(_mamba_of(_Mamba(rank="mamba_dt_rank", step_norms=True)), _periodic),
     ),
+    "lara_mini": Family(
+        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True,
+        experts=Mixture(shared_width="shared_expert_intermediate_size"),
+        mixing=_mixing(_delta, _patterned(_MIXER, _WINDOW, _MIXER, _ATTENTION, _WINDOW)),
+    ),
     "lfm2": replace(_SHORT, adjusted_width=_short_width),
     "lfm3": Family(
         qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, head_gate="use_attention_gate", more_norms="use_sandwich_norm",
-        mixing=_mixing(_short, _windowed),
+        mixing=_mixing(_short, _patterned(_WINDOW, _MIXER, _ATTENTION, _MIXER, first=_MIXER)),
     ),
     "lfm2_moe": replace(_SHORT, experts=Mixture(first_dense="num_dense_layers")),
     "minimax": Family(

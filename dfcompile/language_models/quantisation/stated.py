@@ -83,9 +83,10 @@ _OTHERWISE = frozenset(
     (
         "afmoe", "aria_text", "bailing_hybrid", "bamba", "biogpt", "bloom", "codegen", "falcon", "falcon_h1",
         "falcon_mamba", "glm", "glm4", "gpt_bigcode", "gpt_neox", "gptj", "granitemoe", "granitemoe_swa",
-        "granitemoehybrid", "granitemoeshared", "hunyuan_v1_moe", "jamba", "kimi_linear", "lfm2", "lfm2_moe", "lfm3",
-        "mamba", "mamba2", "minimax", "mpt", "nanochat", "nemotron_h", "olmo_hybrid", "opt", "persimmon", "phi",
-        "phi3", "phimoe", "qwen2_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next", "starcoder2", "xglm",
+        "granitemoehybrid", "granitemoeshared", "hunyuan_v1_moe", "jamba", "kimi_linear", "lara_mini", "lfm2",
+        "lfm2_moe", "lfm3", "mamba", "mamba2", "minimax", "mpt", "nanochat", "nemotron_h", "olmo_hybrid", "opt",
+        "persimmon", "phi", "phi3", "phimoe", "qwen2_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",
+        "starcoder2", "xglm",
     )
 )  # fmt: skip
 _LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")

@@ -55,9 +55,9 @@ def more_of_a_token(mixer: Mixer) -> int:
     return convolution - products.get(mixer.rule, 0) * mixer.state_elements
 
 
-def test_18_families_were_run() -> None:
+def test_19_families_were_run() -> None:
     assert [row["values"]["model_type"] for row in ROWS] == [name for name in FAMILIES for _ in range(VARIATIONS)]
-    assert len(FAMILIES) == 18
+    assert len(FAMILIES) == 19
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["values"]["model_type"]))
