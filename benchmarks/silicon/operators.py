@@ -75,7 +75,8 @@ def shapes_of(model: Model) -> frozenset[tuple[str, int, int]]:
     found: set[tuple[str, int, int]] = set()
     for kind in model.kinds:
         attention, mlp, hidden = kind.layer.attention, kind.layer.mlp, model.hidden
-        heads, kv_heads = attention.heads, attention.kv_heads if isinstance(attention, Attention) else 0
+        heads = attention.heads if attention is not None else 0
+        kv_heads = attention.kv_heads if isinstance(attention, Attention) else 0
         found |= {("heads", heads // chips, max(1, kv_heads // chips) if kv_heads else 0) for chips in (1, 2, 4, 8)}
         if isinstance(mlp, Experts):
             found.add(("experts", hidden, mlp.count))

@@ -46,13 +46,16 @@ def graph_page(asked: LanguageOptions, width: int) -> str:
 
     Raises:
         UserError: no single kind of sequence is asked for, it is longer than a window, torch or transformers is not
-            installed, or the two differ, which says by how much.
+            installed, a layer has a mixer, or the two differ, which says by how much.
     """
     how = "--from-onnx" if asked.from_onnx else "--from-graph"
     batch, group = _one_step(asked, how)
     configuration = read_configuration(asked.config, may_download=asked.allow_download)
     model = model_of(configuration)
-    reaches = (layer.attention.reach for layer in model.layers)
+    mixer = next((layer.name for layer in model.layers if layer.mixer is not None), None)
+    if mixer is not None:
+        raise UserError(f"{how}: found a layer of {mixer} against attention, MLPs and experts")
+    reaches = (attention.reach for attention in model.attentions)
     least = min((reach.extent for reach in reaches if reach.mask is not Mask.FULL), default=batch.longest)
     if batch.longest > least:
         raise UserError(f"{how}: found a prompt of {batch.longest} tokens against a window of {least} or fewer")

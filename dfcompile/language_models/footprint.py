@@ -3,6 +3,7 @@
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.model import DenseMlp, Layer, Model
 from dfcompile.language_models.steps.batch import Batch
+from dfcompile.language_models.steps.mixer_kernels import held_states
 
 
 def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks: int = 1, split: int = 1) -> int:
@@ -10,18 +11,21 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
 
     Experts are spread over ``ranks`` chips, and ``split`` chips share the columns of each.
     """
-    attention, mlp, precision = layer.attention, layer.mlp, precision.within(layer.formats)
-    matrices = attention.weights(hidden)
-    rest = attention.parameters(hidden) - matrices + layer.norm_parameters(hidden)
-    held = precision.attention.bytes_of(matrices)
+    mlp, precision = layer.mlp, precision.within(layer.formats)
+    rest, held = layer.norm_parameters(hidden), 0
+    for mixing in layer.mixing:
+        matrices = mixing.weights(hidden)
+        rest += mixing.parameters(hidden) - matrices
+        held += precision.attention.bytes_of(matrices)
     if isinstance(mlp, DenseMlp):
         matrices = hidden * (mlp.opening + mlp.width)
         rest += mlp.parameters(hidden) - matrices
         held += precision.mlp.bytes_of(matrices)
-    else:
-        width, count = mlp.width // split, mlp.count // ranks
-        held += count * precision.experts.bytes_of(3 * hidden * width)
-        held += precision.vectors.bytes_of(mlp.bias * count * (2 * width + hidden))
+    elif mlp is not None:
+        expert, count = mlp.expert(split), mlp.count // ranks
+        matrices = hidden * (expert.opening + expert.width)
+        held += count * precision.experts.bytes_of(matrices)
+        held += precision.vectors.bytes_of(count * (expert.parameters(hidden) - matrices))
         held += precision.mlp.bytes_of(mlp.shared.parameters(hidden)) + precision.router.bytes_of(mlp.count * hidden)
         rest += mlp.count * mlp.router_bias + mlp.shared_gate * hidden
     return held + precision.vectors.bytes_of(rest)
@@ -45,13 +49,21 @@ def weight_bytes(model: Model, precision: Precision) -> int:
 
 
 def layer_kv_bytes(layer: Layer, batch: Batch, precision: Precision, *, block: int = 1, shared_prefix: int = 0) -> int:
-    """Bytes of the cache of a layer after a step: each sequence takes whole blocks of tokens.
+    """Bytes of the cache of a layer after a step: each sequence takes whole blocks of tokens, and states of mixers.
 
-    A prefix that all sequences share is held once.
+    Keys and values of a prefix that all sequences share are held once.
     """
+    states = layer.mixer.state_bytes(precision.vectors) * sum(map(held_states, batch.groups)) if layer.mixer else 0
+    if layer.attention is None:
+        return states
     kept = [layer.attention.reach.kept(group.context) for group in batch.groups]
     tokens = min(shared_prefix, max(kept)) // block * block
     for group, held in zip(batch.groups, kept, strict=True):
         shared = min(shared_prefix, held) // block * block
         tokens += group.count * (-(-(held - shared) // block) * block)
-    return precision.kv.bytes_of(tokens * layer.attention.kv_elements)
+    return states + precision.kv.bytes_of(tokens * layer.attention.kv_elements)
+
+
+def state_bytes_per_sequence(model: Model, precision: Precision) -> int:
+    """Bytes of the states of all layers that a sequence holds, however long it is."""
+    return sum(mixer.state_bytes(precision.vectors) for mixer in model.mixers)

@@ -7,6 +7,7 @@ from enum import StrEnum, unique
 from msgspec import Struct
 
 from dfcompile.language_models.formats import ClassFormats
+from dfcompile.language_models.mixer import Mixer
 from dfcompile.records import replace
 
 
@@ -47,7 +48,8 @@ class Attention(Struct, frozen=True):
     output_bias: bool = False
     norm_parameters: int = 0  # of queries and keys
     sinks: int = 0
-    gated: bool = False  # whether a gate, as wide as the results, is projected as well
+    gate_dim: int = 0  # columns of the gate of every head: as many as of its results, one for all of them, or none
+    gate_bias: bool = False
 
     @property
     def grouped(self) -> int:
@@ -57,8 +59,7 @@ class Attention(Struct, frozen=True):
     @property
     def projected(self) -> int:
         """Columns of queries, keys and values together, and of the gate."""
-        gate = self.heads * self.v_dim * self.gated
-        return self.heads * self.qk_dim + self.kv_heads * (self.qk_dim + self.v_dim) + gate
+        return self.heads * (self.qk_dim + self.gate_dim) + self.kv_heads * (self.qk_dim + self.v_dim)
 
     @property
     def kv_elements(self) -> int:
@@ -71,8 +72,8 @@ class Attention(Struct, frozen=True):
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases, norms and sinks."""
-        biased = self.projected - self.heads * self.v_dim * self.gated
-        biases = self.qkv_bias * biased + self.output_bias * hidden
+        gate = self.heads * self.gate_dim
+        biases = self.qkv_bias * (self.projected - gate) + self.gate_bias * gate + self.output_bias * hidden
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
 
 
@@ -87,6 +88,7 @@ class LatentAttention(Struct, frozen=True):
     v_dim: int
     bias: bool = False
     reach: Reach = Reach()
+    gate_dim: int = 0  # columns of the gate of every head
 
     @property
     def qk_dim(self) -> int:
@@ -108,7 +110,7 @@ class LatentAttention(Struct, frozen=True):
         queries = self.heads * self.qk_dim
         asked = hidden * self.q_rank + self.q_rank * queries if self.q_rank else hidden * queries
         latent = hidden * (self.kv_rank + self.rope) + self.kv_rank * self.expanded
-        return asked + latent + self.heads * self.v_dim * hidden
+        return asked + latent + self.heads * (self.v_dim + self.gate_dim) * hidden
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases and the norms of the latents."""
@@ -138,7 +140,7 @@ class DenseMlp(Struct, frozen=True):
 
 
 class Experts(Struct, frozen=True):
-    """A mixture of gated experts, ``chosen`` of ``count`` per token, and shared ones beside them."""
+    """A mixture of experts, ``chosen`` of ``count`` per token, and shared ones beside them."""
 
     count: int
     chosen: int
@@ -147,11 +149,16 @@ class Experts(Struct, frozen=True):
     router_bias: bool = False
     bias: bool = False
     shared_gate: bool = False  # of the shared experts: one column
+    gated: bool = True  # each has three matrices, else two
 
     @property
     def shared(self) -> DenseMlp:
         """The shared experts as one MLP, of no width if there are none."""
-        return DenseMlp(self.shared_width)
+        return DenseMlp(self.shared_width, self.gated)
+
+    def expert(self, split: int = 1) -> DenseMlp:
+        """One expert, or the columns of it that one of some chips has."""
+        return DenseMlp(self.width // split, self.gated, self.bias)
 
     def parameters(self, hidden: int) -> int:
         """Elements of router, all experts and shared experts."""
@@ -162,13 +169,12 @@ class Experts(Struct, frozen=True):
         return self._with(self.chosen, hidden)
 
     def _with(self, experts: int, hidden: int) -> int:
-        router, expert = self.count * (hidden + self.router_bias), DenseMlp(self.width, bias=self.bias)
-        shared = self.shared.parameters(hidden) + self.shared_gate * hidden
-        return router + experts * expert.parameters(hidden) + shared
+        router, shared = self.count * (hidden + self.router_bias), self.shared.parameters(hidden)
+        return router + experts * self.expert().parameters(hidden) + shared + self.shared_gate * hidden
 
 
 class Layer(Struct, frozen=True):
-    """One layer: attention, MLP or experts, and its norms.
+    """One layer: attention or a mixer, or both side by side; MLP or experts; and its norms. One of the two may be none.
 
     Attributes:
         formats: of matrices that are stored otherwise than those of most layers.
@@ -176,13 +182,34 @@ class Layer(Struct, frozen=True):
         extra_parameters: of vectors beside: norms within attention and MLP, parameters of activation functions.
     """
 
-    attention: Attention | LatentAttention
-    mlp: DenseMlp | Experts
+    attention: Attention | LatentAttention | None
+    mlp: DenseMlp | Experts | None
     norms: int = 2
     norm_biases: bool = False
     formats: ClassFormats = ()
     norm_weights: bool = True
     extra_parameters: int = 0
+    mixer: Mixer | None = None
+
+    @property
+    def mixing(self) -> tuple[Attention | LatentAttention | Mixer, ...]:
+        """What mixes tokens: attention, a mixer, or both."""
+        return tuple(one for one in (self.attention, self.mixer) if one is not None)
+
+    @property
+    def branches(self) -> int:
+        """Residuals: one of what mixes tokens, and one of the MLP."""
+        return bool(self.mixing) + (self.mlp is not None)
+
+    @property
+    def name(self) -> str:
+        """What it consists of, in reports."""
+        attention = self.attention
+        kind = "" if attention is None else attention.reach.name if isinstance(attention, Attention) else "latent"
+        mixing = [f"{kind} attention"] * bool(kind) + [mixer.rule.value for mixer in (self.mixer,) if mixer is not None]
+        mlp = "experts" if isinstance(self.mlp, Experts) else "dense" if self.mlp is not None else ""
+        formats = (f"{word} {form.name}" for word, form in self.formats)
+        return ", ".join(filter(None, (" and ".join(mixing), mlp, *formats)))
 
     def norm_parameters(self, hidden: int) -> int:
         """Elements of the norms before or after attention and MLP, and of vectors beside."""
@@ -234,6 +261,16 @@ class Model(Struct, frozen=True):
         return self.hidden * (self.norm_weights + self.norm_biases) + self.vectors
 
     @property
+    def attentions(self) -> tuple[Attention | LatentAttention, ...]:
+        """Attention of the layers that have some, in order."""
+        return tuple(layer.attention for layer in self.layers if layer.attention is not None)
+
+    @property
+    def mixers(self) -> tuple[Mixer, ...]:
+        """Recurrent mixers of the layers that have one, in order."""
+        return tuple(layer.mixer for layer in self.layers if layer.mixer is not None)
+
+    @property
     def most_experts(self) -> int:
         """Experts of the layer that has most of them; 0 without any."""
         return max((layer.mlp.count for layer in self.layers if isinstance(layer.mlp, Experts)), default=0)
@@ -243,9 +280,7 @@ class Model(Struct, frozen=True):
         """Layers that are the same, in the order in which they come first."""
         kinds, names = [], Counter[str]()
         for layer, count in Counter(self.layers).items():
-            attention = "latent" if isinstance(layer.attention, LatentAttention) else layer.attention.reach.name
-            mlp = "experts" if isinstance(layer.mlp, Experts) else "dense"
-            name = f"{attention} attention, {mlp}{''.join(f', {word} {form.name}' for word, form in layer.formats)}"
+            name = layer.name
             names[name] += 1
             kinds.append(LayerKind(layer, count, name if names[name] == 1 else f"{name} #{names[name]}"))
         return tuple(kinds)

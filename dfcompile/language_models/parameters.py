@@ -10,6 +10,7 @@ class Parameters(Struct, frozen=True):
 
     Attributes:
         attention: matrices, biases, norms of queries and keys, sinks.
+        mixers: all of recurrent mixers.
         mlp: dense ones, experts, routers.
         norms: of the layers and the last one.
         embedding: of tokens and learned positions.
@@ -19,6 +20,7 @@ class Parameters(Struct, frozen=True):
     """
 
     attention: int
+    mixers: int
     mlp: int
     norms: int
     embedding: int
@@ -29,7 +31,7 @@ class Parameters(Struct, frozen=True):
     @property
     def total(self) -> int:
         """All elements."""
-        return self.attention + self.mlp + self.norms + self.embedding + self.head
+        return self.attention + self.mixers + self.mlp + self.norms + self.embedding + self.head
 
     @property
     def active(self) -> int:
@@ -46,18 +48,20 @@ def parameters_of(model: Model) -> Parameters:
     """Count the parameters of a model."""
     hidden = model.hidden
     embedding, positions = model.vocabulary * hidden, model.positions * hidden
-    mlp = sum(layer.mlp.parameters(hidden) for layer in model.layers)
+    mlps = [layer.mlp for layer in model.layers if layer.mlp is not None]
+    mlp = sum(one.parameters(hidden) for one in mlps)
     return Parameters(
-        attention=sum(layer.attention.parameters(hidden) for layer in model.layers),
+        attention=sum(one.parameters(hidden) for one in model.attentions),
+        mixers=sum(one.parameters(hidden) for one in model.mixers),
         mlp=mlp,
         norms=sum(layer.norm_parameters(hidden) for layer in model.layers) + model.end_parameters,
         embedding=embedding + positions,
         head=0 if model.tied else embedding,
-        inactive=mlp - sum(layer.mlp.active_parameters(hidden) for layer in model.layers),
+        inactive=mlp - sum(one.active_parameters(hidden) for one in mlps),
         lookup_only=positions + (0 if model.tied else embedding),
     )
 
 
 def kv_elements_per_token(model: Model) -> int:
     """Elements that one more token of a short sequence leaves in the caches of all layers."""
-    return sum(layer.attention.kv_elements for layer in model.layers)
+    return sum(attention.kv_elements for attention in model.attentions)

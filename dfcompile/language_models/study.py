@@ -10,7 +10,7 @@ from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import model_of, read_configuration
 from dfcompile.language_models.energy import Energy, energy_of, is_known
-from dfcompile.language_models.footprint import weight_bytes
+from dfcompile.language_models.footprint import state_bytes_per_sequence, weight_bytes
 from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
@@ -163,7 +163,12 @@ class StepStudy(Struct, frozen=True):
 
 
 class Study(Struct, frozen=True):
-    """A model on a device, step by step."""
+    """A model on a device, step by step.
+
+    Attributes:
+        kv_bytes_per_token: of caches of keys and values, which grow with every token.
+        state_bytes_per_sequence: of recurrent mixers, however long a sequence is.
+    """
 
     request: Request
     model: Model
@@ -172,6 +177,7 @@ class Study(Struct, frozen=True):
     device: Device
     weight_bytes: int
     kv_bytes_per_token: int
+    state_bytes_per_sequence: int
     steps: tuple[StepStudy, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -214,8 +220,9 @@ def study_of(request: Request) -> Study:
         device=device,
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
+        state_bytes_per_sequence=state_bytes_per_sequence(model, precision),
         steps=steps,
-        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration, steps)),
+        notes=(*model.notes, *notes, *device.notes, *_mixer_notes(model), *_notes(request, device, calibration, steps)),
         warnings=warnings,
     )
 
@@ -305,6 +312,15 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
             if way is not TimeModel.TILING:
                 raise
     return found
+
+
+def _mixer_notes(model: Model) -> Iterator[str]:
+    if model.mixers:
+        yield "mixers: states and the convolution's last tokens are read and written once per step, kept per sequence"
+    if any(mixer.chunk for mixer in model.mixers):
+        yield "mixers: a prompt is counted in chunks, between which states stay on the chip"
+    if any(mixer.key_dim and mixer.state is not None for mixer in model.mixers):
+        yield "mixers: states are in fp32, as transformers holds them"
 
 
 def _notes(

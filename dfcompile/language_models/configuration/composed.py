@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.language_models.configuration.fields import Fields
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.records import replace
 
 MOST_LAYERS = 10_000
@@ -29,8 +29,11 @@ class Mixture(Struct, frozen=True):
         shared_width: field of the width of all shared experts together.
         shared_gate: whether the shared experts have a gate of their own.
         router_bias: whether each expert has a bias in the router, be it for balance alone.
+        least: experts that make a mixture; if there are fewer, tokens have the shared ones alone, or the family's MLP.
         first_dense: field of how many layers at the beginning have none; a number if the class has so many.
         every: field of the period of layers that have some.
+        offset: field of which layer of a period has some; the last one without.
+        dense: field of a list of layers that have none.
         last: field of the last layer that has some; below 0 counted from the end.
     """
 
@@ -39,8 +42,11 @@ class Mixture(Struct, frozen=True):
     shared_width: str = ""
     shared_gate: bool = False
     router_bias: bool = False
+    least: int = 0
     first_dense: str | int = 0
     every: str = ""
+    offset: str = ""
+    dense: str = ""
     last: str = ""
 
 
@@ -69,11 +75,14 @@ class Family(Struct, frozen=True, kw_only=True):
         single_kv: a field that makes them one.
         width: fields of the MLP's; left out or null it is ``4 hidden``, if ``widens``.
         widens: whether the MLP's width has that default.
+        adjusted_width: what the class makes of the width.
         gated: whether the MLP has three matrices.
         qkv_bias: of queries, keys and values.
         output_bias: of the attention's last matrix.
         mlp_bias: of all matrices of the MLP.
         gate: whether the results of attention pass a gate as wide as they are.
+        gate_bias: of the gate.
+        head_gate: whether the results of each head pass a gate of one column.
         qk_norm: whether queries and keys have norms, of a head each, or of all heads if ``whole_norm``.
         whole_norm: whether these norms are of all heads.
         sinks: whether each head has one.
@@ -85,11 +94,12 @@ class Family(Struct, frozen=True, kw_only=True):
         extra: further elements of a layer as ``(heads x head, kv heads x head, head, hidden, width, 1)`` times these.
         positions: fields of learned positions; empty: none.
         further_positions: that the class adds.
-        tied: whether the head is the embedding, or the field that says it.
+        tied: fields of whether the head is the embedding.
         head_bias: of the head.
         embedding_norm: whether a norm follows the embedding.
         windows: which layers see a window; none: all are full.
         experts: instead of the MLP.
+        mixing: puts recurrent mixers in the place of attention, or beside it.
         refused: fields that have to be as here, or left out.
     """
 
@@ -100,11 +110,14 @@ class Family(Struct, frozen=True, kw_only=True):
     single_kv: str = ""
     width: Names = ("intermediate_size",)
     widens: bool = False
+    adjusted_width: Callable[[Fields, int], int] | None = None
     gated: bool = True
     qkv_bias: Said = False
     output_bias: Said = False
     mlp_bias: Said = False
     gate: bool = False
+    gate_bias: Said = False
+    head_gate: Said = False
     qk_norm: Said = False
     whole_norm: bool = False
     sinks: bool = False
@@ -116,11 +129,12 @@ class Family(Struct, frozen=True, kw_only=True):
     extra: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
     positions: Names = ()
     further_positions: int = 0
-    tied: Said = "tie_word_embeddings"
+    tied: Names = ("tie_word_embeddings",)
     head_bias: Said = False
     embedding_norm: bool = False
     windows: Windows | None = None
     experts: Mixture | None = None
+    mixing: Callable[[Fields, tuple[Layer, ...]], tuple[Layer, ...]] | None = None
     refused: Mapping[str, object] = {}
 
 
@@ -137,7 +151,7 @@ def composed(row: Family) -> Callable[[Fields], Model]:
             if found is not None and found != needed:
                 raise fields.wrong(name, f"{found!r}, which is not modelled, against {needed!r}")
         hidden, layers = fields.count(*row.hidden), layer_count(fields, *row.layers)
-        attention = _attention(row, fields, hidden)
+        attention = grouped_attention(row, fields, hidden)
         mlp = _mlp(row, fields, hidden)
         heads, kv_heads, dim = attention.heads, attention.kv_heads, attention.qk_dim
         sizes = (heads * dim, kv_heads * dim, dim, hidden, 0 if isinstance(mlp, Experts) else mlp.width, 1)
@@ -156,16 +170,19 @@ def composed(row: Family) -> Callable[[Fields], Model]:
             replace(layer, attention=replace(attention, reach=reach), mlp=one)
             for reach, one in zip(reaches, mlps, strict=True)
         )
+        if row.mixing is not None:
+            made = row.mixing(fields, made)
         positions = fields.count(*row.positions) + row.further_positions if row.positions else 0
-        model = model_of_layers(fields, hidden, made, positions, tied=_said(fields, row.tied))
-        vocabulary = model.vocabulary if _said(fields, row.head_bias) else 0
+        model = model_of_layers(fields, hidden, made, positions, tied=fields.flag(*row.tied))
+        vocabulary = model.vocabulary if said(fields, row.head_bias) else 0
         return replace(model, vectors=vocabulary + (1 + row.norm_biases) * hidden * row.embedding_norm)
 
     return read
 
 
-def _said(fields: Fields, said: Said) -> bool:
-    return fields.flag(said) if isinstance(said, str) else said
+def said(fields: Fields, stated: Said) -> bool:
+    """Return a truth value of the class, or of a field of the file."""
+    return fields.flag(stated) if isinstance(stated, str) else stated
 
 
 def _number(fields: Fields, said: str | int, least: int = 0) -> int:
@@ -197,7 +214,12 @@ def head_size(fields: Fields, hidden: int, heads: int, name: str = "num_attentio
     return fields.count("head_dim", derived=hidden // heads)
 
 
-def _attention(row: Family, fields: Fields, hidden: int) -> Attention:
+def grouped_attention(row: Family, fields: Fields, hidden: int) -> Attention:
+    """Return the attention of a row, which sees all tokens.
+
+    Raises:
+        UserError: a field is missing or wrong.
+    """
     heads = fields.count(*row.heads)
     dim = head_size(fields, hidden, heads, row.heads[0])
     kv_heads = heads
@@ -209,18 +231,36 @@ def _attention(row: Family, fields: Fields, hidden: int) -> Attention:
         found = f"{kv_heads} heads that do not divide the {heads} of {row.heads[0]}"
         raise fields.wrong(row.kv_heads[0], found)
     norms = 0
-    if _said(fields, row.qk_norm):
+    if said(fields, row.qk_norm):
         norms = (heads + kv_heads if row.whole_norm else 2) * dim * (1 + (row.norm_biases and not row.whole_norm))
     return Attention(
         heads,
         kv_heads,
         dim,
         dim,
-        qkv_bias=_said(fields, row.qkv_bias),
-        output_bias=_said(fields, row.output_bias),
+        qkv_bias=said(fields, row.qkv_bias),
+        output_bias=said(fields, row.output_bias),
         norm_parameters=norms,
         sinks=heads * row.sinks,
-        gated=row.gate,
+        gate_dim=dim if row.gate else int(said(fields, row.head_gate)),
+        gate_bias=said(fields, row.gate_bias),
+    )
+
+
+def latent_attention(fields: Fields) -> LatentAttention:
+    """Return the latent attention of a file.
+
+    Raises:
+        UserError: a field is missing or wrong.
+    """
+    return LatentAttention(
+        heads=fields.count("num_attention_heads"),
+        q_rank=fields.optional("q_lora_rank"),
+        kv_rank=fields.count("kv_lora_rank"),
+        rope=fields.count("qk_rope_head_dim"),
+        nope=fields.count("qk_nope_head_dim"),
+        v_dim=fields.count("v_head_dim"),
+        bias=fields.flag("attention_bias"),
     )
 
 
@@ -229,6 +269,8 @@ def _mlp(row: Family, fields: Fields, hidden: int) -> DenseMlp | Experts:
     mixture = row.experts
     if mixture is None:
         return _dense(row, fields, hidden)
+    if mixture.least and fields.count(*EXPERT_COUNTS, least=0) < mixture.least:
+        return DenseMlp(fields.count(mixture.shared_width)) if mixture.shared_width else _dense(row, fields, hidden)
     count, chosen = fields.count(*EXPERT_COUNTS), fields.count(*EXPERTS_CHOSEN)
     if chosen > count:
         raise fields.wrong(EXPERTS_CHOSEN[0], f"{chosen} of {count} experts")
@@ -241,19 +283,27 @@ def _mlp(row: Family, fields: Fields, hidden: int) -> DenseMlp | Experts:
 
 def _dense(row: Family, fields: Fields, hidden: int) -> DenseMlp:
     width = fields.count(*row.width, derived=4 * hidden) if row.widens else fields.count(*row.width)
-    return DenseMlp(width, row.gated, _said(fields, row.mlp_bias))
+    if row.adjusted_width is not None:
+        width = row.adjusted_width(fields, width)
+    return DenseMlp(width, row.gated, said(fields, row.mlp_bias))
 
 
 def _mlps(row: Family, fields: Fields, layers: int, mlp: DenseMlp | Experts) -> Sequence[DenseMlp | Experts]:
     """Return the MLP of every layer."""
     mixture = row.experts
-    if mixture is None:
+    if mixture is None or isinstance(mlp, DenseMlp):
         return (mlp,) * layers
     first = _number(fields, mixture.first_dense)
     every = fields.count(mixture.every) if mixture.every else 1
+    offset = fields.count(mixture.offset, least=0) if mixture.offset else every - 1
+    none = (fields.layers_in(mixture.dense) if mixture.dense else None) or frozenset()
     last = fields.whole(mixture.last) if mixture.last else -1
     end = last if last >= 0 else layers + last
-    sparse = sparse_layers(fields, layers, lambda layer: first <= layer <= end and (layer + 1) % every == 0)
+
+    def is_sparse(layer: int) -> bool:
+        return first <= layer <= end and layer % every == offset and layer not in none
+
+    sparse = sparse_layers(fields, layers, is_sparse)
     if all(sparse):
         return (mlp,) * layers
     dense = _dense(row, fields, fields.count(*row.hidden))

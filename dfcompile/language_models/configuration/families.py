@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dfcompile.language_models.configuration.composed import (
     FULL,
     composed,
+    latent_attention,
     layer_count,
     model_of_layers,
     reaches_of,
@@ -12,8 +13,9 @@ from dfcompile.language_models.configuration.composed import (
     window_of,
 )
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.hybrids import HYBRIDS, RECURRENT
 from dfcompile.language_models.configuration.rows import ROWS
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
 from dfcompile.records import replace
 
 Reader = Callable[[Fields], Model]
@@ -85,15 +87,7 @@ def _qwen(fields: Fields) -> Model:
 
 def _deepseek(fields: Fields) -> Model:
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    attention = LatentAttention(
-        heads=fields.count("num_attention_heads"),
-        q_rank=fields.optional("q_lora_rank"),
-        kv_rank=fields.count("kv_lora_rank"),
-        rope=fields.count("qk_rope_head_dim"),
-        nope=fields.count("qk_nope_head_dim"),
-        v_dim=fields.count("v_head_dim"),
-        bias=fields.flag("attention_bias"),
-    )
+    attention = latent_attention(fields)
     dense = DenseMlp(fields.count("intermediate_size"))
     if fields.family == "youtu":
         return model_of_layers(fields, hidden, (Layer(attention, dense),) * layers)
@@ -152,7 +146,8 @@ def _gpt_oss(fields: Fields) -> Model:
 
 
 FAMILIES: Mapping[str, Reader] = {
-    **{name: composed(row) for name, row in ROWS.items()},
+    **{name: composed(row) for name, row in {**ROWS, **HYBRIDS}.items()},
+    **RECURRENT,
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "youtu"), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
     "gpt_oss": _gpt_oss,

@@ -56,15 +56,15 @@ class Fields(Struct):
         found = None if is_null else self._found(names)
         return 0 if found is None else self._whole(names[0], found, least)
 
-    def flag(self, name: str) -> bool:
-        """Return a truth value.
+    def flag(self, *names: str) -> bool:
+        """Return a truth value, under the first of some names that the file has.
 
         Raises:
             UserError: it is none.
         """
-        found = self._found((name,))
+        found = self._found(names)
         if not isinstance(found, bool):
-            raise self.wrong(name, f"{_shown(found)} against true or false")
+            raise self.wrong(names[0], f"{_shown(found)} against true or false")
         return found
 
     def stated(self, name: str) -> object:

@@ -29,7 +29,9 @@ QUANTISED_BESIDE = ("hf_quant_config.json", "quantize_config.json", "quant_confi
 _SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are no models
 _DTYPES = ("dtype", "torch_dtype")
 NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
-OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
+OUTER_TYPES = {
+    "gemma3": "gemma3_text", "llama4": "llama4_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text",
+}  # fmt: skip
 _PACKAGE = "dfcompile.language_models.configuration"
 _SHIPPED = f"{_PACKAGE}.shipped"
 # What follows a model's name on the hub where it was trained further: its configuration is the same.

@@ -172,15 +172,18 @@ def layer_graph(
     heads of keys v, query heads of each g, elements of a head d.
 
     Raises:
-        UserError: sequences of several lengths: a graph has one extent per loop.
+        UserError: sequences of several lengths, as a graph has one extent per loop; or a layer with a mixer, or of an
+            MLP alone.
     """
     if len(batch.groups) > 1:
         raise UserError(f"--map: {batch.name}: found sequences of {len(batch.groups)} lengths in a step against one")
     (group,) = batch.groups
-    graph = GraphBuilder(_extents(layer, hidden, group, choices), precision.within(layer.formats))
+    attention, mlp = layer.attention, layer.mlp
+    if attention is None or mlp is None or layer.mixer is not None:
+        raise UserError(f"--map: found a layer of {layer.name} against attention followed by an MLP or experts")
+    graph = GraphBuilder(_extents(attention, mlp, hidden, group, choices), precision.within(layer.formats))
     x = graph.array("x", "bqh", TensorKind.INPUT)
     normed = _between(graph, "attention_norm", x)
-    attention, mlp = layer.attention, layer.mlp
     if isinstance(attention, LatentAttention):
         mixed = _latent(graph, attention, group, choices, normed)
     else:
@@ -207,8 +210,14 @@ def ends_graph(model: Model, batch: Batch, precision: Precision) -> DataflowGrap
     return graph.finish("head", ())
 
 
-def _extents(layer: Layer, hidden: int, group: Sequences, choices: StepChoices) -> dict[str, int]:
-    attention, reach = layer.attention, layer.attention.reach
+def _extents(
+    attention: Attention | LatentAttention,
+    mlp: DenseMlp | Experts,
+    hidden: int,
+    group: Sequences,
+    choices: StepChoices,
+) -> dict[str, int]:
+    reach = attention.reach
     found = {
         "b": group.count,
         "q": group.new,
@@ -224,14 +233,13 @@ def _extents(layer: Layer, hidden: int, group: Sequences, choices: StepChoices) 
         }  # fmt: skip
     else:
         found |= {"v": attention.kv_heads, "g": attention.grouped, "e": attention.qk_dim, "d": attention.v_dim}
-    mlp = layer.mlp
     if isinstance(mlp, DenseMlp):
         return found | {"z": mlp.opening // mlp.width, "i": mlp.width}
     tokens = group.count * group.new
     touched = max(1, -(-distinct_experts(mlp, tokens, choices) // 1))
     return found | {
-        "o": mlp.count, "u": int(touched), "r": -(-tokens * mlp.chosen // int(touched)), "y": mlp.width, "z": 2,
-        "i": max(1, mlp.shared_width),
+        "o": mlp.count, "u": int(touched), "r": -(-tokens * mlp.chosen // int(touched)), "y": mlp.width,
+        "z": 2 if mlp.gated else 1, "i": max(1, mlp.shared_width),
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import LinkLevel
+from dfcompile.language_models.mixer import Mixer
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
@@ -154,9 +155,12 @@ def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:
     Heads of keys and values that are fewer than the chips are held by several of them.
 
     Raises:
-        InfeasibleError: a dimension does not divide; the message names it.
+        InfeasibleError: a dimension does not divide, or a context that chips share has a state; the message names it.
     """
-    return replace(layer, attention=_attention(layer.attention, degrees.tensor), mlp=_mlp(layer.mlp, degrees))
+    attention = None if layer.attention is None else _attention(layer.attention, degrees.tensor)
+    mlp = None if layer.mlp is None else _mlp(layer.mlp, degrees)
+    mixer = None if layer.mixer is None else _mixer(layer.mixer, degrees)
+    return replace(layer, attention=attention, mlp=mlp, mixer=mixer)
 
 
 def _divided(name: str, extent: int, chips: int) -> int:
@@ -169,11 +173,25 @@ def _attention(attention: Attention | LatentAttention, chips: int) -> Attention 
     heads = _divided("attention heads", attention.heads, chips)
     if isinstance(attention, LatentAttention):
         return replace(attention, heads=heads)  # the latents have no heads to share: every chip holds them whole
-    if attention.kv_heads >= chips:
-        return replace(attention, heads=heads, kv_heads=_divided("key-value heads", attention.kv_heads, chips))
-    if chips % attention.kv_heads:
-        raise InfeasibleError(f"degrees: found key-value heads {attention.kv_heads}, which do not divide {chips} chips")
-    return replace(attention, heads=heads, kv_heads=1)
+    return replace(attention, heads=heads, kv_heads=_shared("key-value heads", attention.kv_heads, chips))
+
+
+def _shared(name: str, count: int, chips: int) -> int:
+    """Return how many of what heads share a chip has: if there are fewer than chips, several chips hold the same."""
+    if count >= chips:
+        return _divided(name, count, chips)
+    if chips % count:
+        raise InfeasibleError(f"degrees: found {name} {count}, which do not divide {chips} chips")
+    return 1
+
+
+def _mixer(mixer: Mixer, degrees: Degrees) -> Mixer:
+    """Return the heads of one chip; what is closed by the matrix of time steps, keys and queries is summed up."""
+    if degrees.sequence > 1:
+        found = f"a recurrent mixer ({mixer.rule.value}), whose state follows all tokens before"
+        raise InfeasibleError(f"degrees: found {found}, against {degrees.sequence} chips that share a context")
+    heads = _divided(f"heads of {mixer.rule.value}", mixer.heads, degrees.tensor)
+    return replace(mixer, heads=heads, groups=_shared(f"groups of {mixer.rule.value}", mixer.groups, degrees.tensor))
 
 
 def _mlp(mlp: DenseMlp | Experts, degrees: Degrees) -> DenseMlp | Experts:

@@ -236,7 +236,10 @@ class Deployments:
         return _LayerCost(made, self._time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)
 
     def exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
-        """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches."""
+        """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches.
+
+        Mamba's time steps, keys and queries are sums over all channels as well.
+        """
         case, seconds, sent = self._case, 0.0, 0.0
         amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden)
         spread = degrees.expert_group // degrees.tensor
@@ -244,17 +247,21 @@ class Deployments:
             routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
             seconds += 2 * self.collectives.all_to_all(self.group(degrees.tensor, spread), routed * spread)
             sent += 2 * routed * (spread - 1) / spread
-        seconds += 2 * self.collectives.all_reduce(self.group(1, degrees.tensor), amount)
-        sent += 4 * amount * (degrees.tensor - 1) / degrees.tensor
+        seconds += layer.branches * self.collectives.all_reduce(self.group(1, degrees.tensor), amount)
+        sent += 2 * layer.branches * amount * (degrees.tensor - 1) / degrees.tensor
+        if layer.mixer is not None and layer.mixer.stepped:
+            steps = case.precision.activations.bytes_of(batch.tokens * layer.mixer.stepped)
+            seconds += self.collectives.all_reduce(self.group(1, degrees.tensor), steps)
+            sent += 2 * steps * (degrees.tensor - 1) / degrees.tensor
         moved = self._context_bytes(share, batch, degrees)
         seconds += self.collectives.all_gather(self.group(degrees.tensor, degrees.sequence), moved)
         return seconds, sent + moved * (degrees.sequence - 1) / degrees.sequence
 
     def _context_bytes(self, share: Layer, batch: Batch, degrees: Degrees) -> float:
         """Bytes that chips of a sequence group show each other: keys and values of prompts, results of decodes."""
-        if degrees.sequence == 1:
-            return 0.0
         case, attention, total = self._case, share.attention, 0
+        if degrees.sequence == 1 or attention is None:
+            return 0.0
         for group in batch.groups:
             if group.decodes:
                 width = attention.v_dim if isinstance(attention, Attention) else attention.kv_rank

@@ -15,7 +15,7 @@ from msgspec import Struct
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform
-from dfcompile.language_models.model import DenseMlp, Experts, Layer
+from dfcompile.language_models.model import Experts, Layer
 from dfcompile.language_models.parallel import degrees as sharing
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
@@ -213,8 +213,7 @@ class Trainings:
         held = layer_weight_bytes(share, hidden, _COUNTED, ranks=degrees.expert, split=degrees.expert_split)
         spread = 0
         if isinstance(mlp, Experts):
-            one = DenseMlp(mlp.width // degrees.expert_split, bias=mlp.bias)
-            spread = mlp.count // degrees.expert * one.parameters(hidden)
+            spread = mlp.count // degrees.expert * mlp.expert(degrees.expert_split).parameters(hidden)
         return self._cost(made, exchanged, Weights(held - spread, spread))
 
     def _cost(self, made: Pass, exchange_s: float, weights: Weights) -> _Cost:

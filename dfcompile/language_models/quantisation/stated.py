@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.formats import NumberFormat
-from dfcompile.language_models.model import DenseMlp, LatentAttention, Layer, Model
+from dfcompile.language_models.model import Experts, LatentAttention, Layer, Model
 from dfcompile.language_models.quantisation.keys import Keys, Place
 
 LINEAR, ROUTER, EMBEDDING = "Linear", "Router", "Embedding"
@@ -81,9 +81,12 @@ _NAMINGS: Mapping[str, _Naming] = {
 # Families whose modules have other names than these.
 _OTHERWISE = frozenset(
     (
-        "afmoe", "aria_text", "biogpt", "bloom", "codegen", "falcon", "glm", "glm4", "gpt_bigcode", "gpt_neox",
-        "gptj", "granitemoe", "granitemoe_swa", "granitemoeshared", "hunyuan_v1_moe", "mpt", "nanochat", "opt",
-        "persimmon", "phi", "phi3", "phimoe", "qwen2_moe", "starcoder2", "xglm",
+        "afmoe", "aria_text", "bailing_hybrid", "bamba", "biogpt", "bloom", "codegen", "falcon", "falcon_h1",
+        "falcon_mamba", "glm", "glm4", "gpt_bigcode", "gpt_neox", "gptj", "granitemoe", "granitemoe_swa",
+        "granitemoehybrid", "granitemoeshared", "hunyuan_v1_moe", "jamba", "kimi_linear", "lara_mini", "lfm2",
+        "lfm2_moe", "lfm3", "mamba", "mamba2", "minimax", "mpt", "nanochat", "nemotron_h", "olmo_hybrid", "opt",
+        "persimmon", "phi", "phi3", "phimoe", "qwen2_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",
+        "starcoder2", "xglm",
     )
 )  # fmt: skip
 _LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")
@@ -121,7 +124,7 @@ def _of_layer(layer: Layer, naming: _Naming, experts: Sequence[int]) -> Iterator
         asked = ("self_attn.q_a_proj", "self_attn.q_b_proj") if layer.attention.q_rank else ("self_attn.q_proj",)
         attention = (*asked, *_LATENT)
     yield from ((tail, LINEAR, "attention") for tail in attention)
-    if isinstance(layer.mlp, DenseMlp):
+    if not isinstance(layer.mlp, Experts):
         yield from ((tail, LINEAR, "mlp") for tail in naming.mlp)
         return
     yield naming.router, ROUTER, "router"

@@ -129,6 +129,7 @@ class _Group(Struct, frozen=True):
         fused = Kernel(
             kind, work, name, group.new * (heads // products), key, self.tokens, group.count * products,
             macs=(key + value) * seen,
+            again_macs=key * seen,
             act_in_bytes=whole.act_bytes,
             act_out_bytes=activations.bytes_of(self.queries * value),
             kv_read_bytes=whole.kv_bytes,
@@ -143,14 +144,15 @@ class _Group(Struct, frozen=True):
         elements = fused.m * fused.n * fused.batch
         scores = activations.bytes_of(elements)
         yield replace(
-            fused, name=f"{name}_scores", macs=key * seen, act_in_bytes=of_scores.act_bytes, act_out_bytes=scores,
+            fused, name=f"{name}_scores", macs=key * seen, again_macs=0,
+            act_in_bytes=of_scores.act_bytes, act_out_bytes=scores,
             kv_read_bytes=of_scores.kv_bytes, vector_elements=of_scores.widened, role=Role.SCORES,
         )  # fmt: skip
         shape = fused.m, 1, fused.n
         softmax = vector_kernel(f"{name}_softmax", shape, elements, elements, activations, seen, fused.batch)
         yield replace(softmax, role=Role.SOFTMAX)
         yield replace(
-            fused, name=f"{name}_values", k=fused.n, n=value, macs=value * seen,
+            fused, name=f"{name}_values", k=fused.n, n=value, macs=value * seen, again_macs=0,
             act_in_bytes=scores + of_values.act_bytes, kv_read_bytes=of_values.kv_bytes,
             vector_elements=of_values.widened, role=Role.VALUES,
         )  # fmt: skip
@@ -172,6 +174,9 @@ def attention_kernels(
             yield projection("q_proj", tokens, hidden, queries, precision, role=Role.OPENING)
         yield projection("kv_a_proj", tokens, hidden, attention.kv_elements, precision, role=Role.OPENING)
         yield _kv_store(1, attention.kv_elements, tokens, precision)
+        if attention.gate_dim:
+            gates = attention.heads * attention.gate_dim
+            yield projection("gate_proj", tokens, hidden, gates, precision, role=Role.OPENING)
     for sequences in batch.groups:
         group = _Group(sequences, attention, precision, choices)
         if isinstance(attention, Attention):

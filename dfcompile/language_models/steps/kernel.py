@@ -66,6 +66,8 @@ class Work(StrEnum):
     DECODE_ATTENTION = "attn_decode"
     PREFILL_LATENT = "latent_context"
     DECODE_LATENT = "latent_decode"
+    CHUNKS = "chunked_scan"  # states of a mixer, updated and read by chunks of tokens
+    RECURRENT = "recurrent"  # the same token by token, and short convolutions
     VECTOR = "vector"
     TRANSFER = "transfer"
 
@@ -101,6 +103,7 @@ class Kernel(Struct, frozen=True):
         part: the kind of layer it belongs to, or embedding or head.
         count: how often it runs in a step.
         macs: multiply-accumulates of one run.
+        again_macs: of these, those that gradients need again, as what they make stays on the chip.
         weight_bytes: read.
         act_in_bytes: activations read.
         act_out_bytes: activations written.
@@ -126,6 +129,7 @@ class Kernel(Struct, frozen=True):
     part: str = ""
     count: int = 1
     macs: int = 0
+    again_macs: int = 0
     weight_bytes: int = 0
     act_in_bytes: int = 0
     act_out_bytes: int = 0

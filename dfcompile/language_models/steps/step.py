@@ -10,6 +10,7 @@ from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer,
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, Role, StepChoices, Work
+from dfcompile.language_models.steps.mixer_kernels import mixer_kernels
 from dfcompile.records import replace
 
 
@@ -127,11 +128,11 @@ def expert_kernels(
     if share.imbalance > 1:
         rows = math.ceil(rows * share.imbalance)
     touched = distinct_experts(experts, met, choices) / share.ranks
-    width = experts.width // share.split
+    expert = experts.expert(share.split)
     yield _moved("dispatch", tokens * hidden, rows * hidden, precision)
     for name, k, n, role in (
-        ("expert_gate_up", hidden, 2 * width, Role.EXPERT_WIDENING),
-        ("expert_down", width, hidden, Role.PLAIN),
+        ("expert_gate_up" if experts.gated else "expert_up", hidden, expert.opening, Role.EXPERT_WIDENING),
+        ("expert_down", expert.width, hidden, Role.PLAIN),
     ):
         yield replace(
             projection(name, rows, k, n, precision, "experts", role=role),
@@ -142,6 +143,8 @@ def expert_kernels(
         )
     if experts.shared_width:
         yield from dense_kernels(experts.shared, hidden, tokens, precision, "shared_")
+    if experts.shared_gate:
+        yield projection("shared_gate", tokens, hidden, 1, precision, "vectors", role=Role.OPENING)
     yield replace(_moved("combine", rows * hidden, tokens * hidden, precision), role=Role.COMBINING)
 
 
@@ -164,16 +167,22 @@ def between_products(layer: Layer, hidden: int, tokens: int, precision: Precisio
         precision: formats.
         split: chips that share the tokens of norms and residuals.
     """
-    whole, mlp = (layer.norms + 2) * hidden // split, layer.mlp
+    whole, mlp = (layer.norms + layer.branches) * hidden // split, layer.mlp
+    opened, closed = 0, 0
     if isinstance(mlp, DenseMlp):
         opened, closed = mlp.opening, mlp.width
-    else:
+    elif mlp is not None:
         closed = mlp.chosen * mlp.width + mlp.shared_width
-        opened = 2 * closed
+        opened = (2 if mlp.gated else 1) * closed
     read, written = tokens * (whole + opened), tokens * (whole + closed)
     shape, form, attention = (tokens, 1, hidden), precision.activations, layer.attention
     # Norms with residuals, the activation function, rotations, what writes to the cache, norms of queries and of keys.
-    launches = layer.norms + 3 + 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
+    launches = (
+        layer.norms
+        + (mlp is not None)
+        + 2 * (attention is not None)
+        + 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
+    )
     made = vector_kernel("norms_residuals_act", shape, read, written, form, read, launches=launches)
     return replace(made, role=Role.BETWEEN)
 
@@ -205,13 +214,18 @@ def layer_kernels(
     Where all is fused, activations reach memory at the borders of the layer alone.
     """
     precision = precision.within(layer.formats)
+    mixing: list[Kernel] = []
+    if layer.attention is not None:
+        mixing += attention_kernels(layer.attention, hidden, batch, precision, choices)
+    if layer.mixer is not None:
+        mixing += mixer_kernels(layer.mixer, hidden, batch, precision, choices)
+    mlp: Iterator[Kernel] = iter(())
     if isinstance(layer.mlp, Experts):
         mlp = expert_kernels(layer.mlp, hidden, batch.tokens, precision, choices, share)
-    else:
+    elif layer.mlp is not None:
         mlp = dense_kernels(layer.mlp, hidden, batch.tokens, precision)
-    attention = attention_kernels(layer.attention, hidden, batch, precision, choices)
     shown: list[Kernel] = []
-    for kernel in (*attention, *mlp, between_products(layer, hidden, batch.tokens, precision)):
+    for kernel in (*mixing, *mlp, between_products(layer, hidden, batch.tokens, precision)):
         if choices.fusion is Fusion.NONE or kernel.work is not Work.VECTOR:
             shown.append(kernel)
         else:  # its elements pass the vector unit all the same, beside the product that it is taken as part of

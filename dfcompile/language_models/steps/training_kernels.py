@@ -2,8 +2,9 @@
 
 A product ``Y = A B`` has two: the gradient by A reads that of Y and B, the gradient by B reads A and that of Y. Where B
 are weights, its gradient is added to the one of earlier micro-batches. Attention whose scores stay on the chip makes
-them again [dao22]: five products of queries, keys and values for the two of the forward pass. Every other kernel reads
-its operands and the gradients of its results, and writes those of its operands.
+them again [dao22]: five products of queries, keys and values for the two of the forward pass. A recurrent mixer makes
+its states and products within chunks again. Every other kernel reads its operands and the gradients of its results, and
+writes those of its operands.
 """
 
 import math
@@ -23,6 +24,7 @@ from dfcompile.records import replace
 GRADIENTS = FORMATS["fp32"]  # of weights: sums over micro-batches
 _ATTENTION = (Work.PREFILL_ATTENTION, Work.PREFILL_LATENT)
 _PRODUCTS = (Work.GEMM, Work.EXPERTS)
+_MIXING = (Work.CHUNKS, Work.RECURRENT)
 _ATTENDING = (Role.ATTENTION, Role.SCORES, Role.SOFTMAX, Role.DROPOUT, Role.VALUES)
 # Read what the norm before attention or MLP writes: one tensor, however many of them read it.
 _OPENING = (Role.OPENING, Role.WIDENING)
@@ -88,15 +90,16 @@ def layer_pass(
     split = tensor if training.splits_norms else 1
     choices = replace(choices, latent=Latent.NAIVE)
     made = layer_kernels(share, hidden, batch, precision, choices, experts)
-    masks = 2 * (batch.tokens * hidden // split) * training.dropout
+    masks = share.branches * (batch.tokens * hidden // split) * training.dropout
     forward: list[Kernel] = []
     for one in (kernel for kernel in made if kernel.kind is not KernelKind.KV_STORE):
         if one.role is Role.BETWEEN:
             between = between_products(share, hidden, batch.tokens, precision, split)
             forward.append(replace(between, act_out_bytes=between.act_out_bytes + masks))
             continue
-        # What a prompt would read of the cache are activations of the same step.
-        forward.append(replace(one, act_in_bytes=one.act_in_bytes + one.kv_read_bytes, kv_read_bytes=0))
+        # What a prompt would read of the cache are activations of the same step; states at its end are not kept.
+        read = one.act_in_bytes + one.kv_read_bytes
+        forward.append(replace(one, act_in_bytes=read, kv_read_bytes=0, kv_write_bytes=0))
         if training.dropout and one.role is Role.SOFTMAX:
             forward.append(_dropped(one))
     again = {
@@ -104,10 +107,10 @@ def layer_pass(
         Recompute.ATTENTION: () if choices.flash else tuple(one for one in forward if one.role in _ATTENDING),
         Recompute.LAYERS: tuple(forward),
     }[training.recompute]
-    backward = [one for kernel in reversed(forward) for one in gradients_of(kernel, share)]
+    backward = [one for kernel in reversed(forward) for one in gradients_of(kernel)]
     row = precision.activations.bytes_of(batch.tokens * hidden) // split
     # Inputs of norms, and what attention and MLP read of them.
-    all_kept = (share.norms + 2) * row + masks
+    all_kept = (share.norms + share.branches) * row + masks
     all_kept += sum(_kept(kernel, forgets=training.recompute is Recompute.ATTENTION) for kernel in forward)
     if training.recompute is Recompute.LAYERS:
         return Pass(tuple(forward), again, tuple(backward), row, all_kept)
@@ -149,16 +152,11 @@ def _kept(kernel: Kernel, *, forgets: bool) -> int:
         return kernel.act_in_bytes
     if kernel.work in _ATTENTION:
         return kernel.act_in_bytes + GRADIENTS.bytes_of(kernel.m * kernel.batch)  # and the logarithm of each sum
-    return kernel.act_in_bytes if kernel.role is Role.COMBINING else 0
+    return kernel.act_in_bytes if kernel.role is Role.COMBINING or kernel.work in _MIXING else 0
 
 
-def gradients_of(kernel: Kernel, layer: Layer | None = None) -> Iterator[Kernel]:
-    """Yield the kernels of the backward pass that a kernel of the forward pass has.
-
-    Args:
-        kernel: of the forward pass.
-        layer: that has it; attention on the chip needs the elements of its keys and values.
-    """
+def gradients_of(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield the kernels of the backward pass that a kernel of the forward pass has."""
     name, operands, results = f"{kernel.name}_bwd", kernel.act_in_bytes, kernel.act_out_bytes
     if kernel.work in _PRODUCTS:
         yield replace(
@@ -176,16 +174,16 @@ def gradients_of(kernel: Kernel, layer: Layer | None = None) -> Iterator[Kernel]
             derived, name=f"{name}_second", m=kernel.k, k=kernel.m,
             act_in_bytes=results + first, act_out_bytes=operands - first,
         )  # fmt: skip
-    elif kernel.work in _ATTENTION:
-        assert layer is not None
-        attention = layer.attention
-        seen = kernel.macs // (attention.qk_dim + attention.v_dim)
+    elif kernel.work in (*_ATTENTION, *_MIXING):
+        # Attention reads its results as well; a convolution adds to the gradients of its weights.
+        read = operands + results * (2 if kernel.work in _ATTENTION else 1)
+        summed = GRADIENTS.bytes_of(kernel.k * kernel.n) if kernel.weight_bytes else 0
         yield replace(
             kernel,
             name=name,
-            macs=seen * (3 * attention.qk_dim + 2 * attention.v_dim),
-            act_in_bytes=operands + 2 * results,
-            act_out_bytes=operands,
+            macs=2 * kernel.macs + kernel.again_macs,
+            act_in_bytes=read + summed,
+            act_out_bytes=operands + summed,
             vector_elements=2 * kernel.vector_elements,
         )
     else:

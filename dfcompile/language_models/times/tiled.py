@@ -161,7 +161,7 @@ def tiled(kernel: Kernel, device: Device) -> KernelTime:
 def padding(kernel: Kernel, device: Device) -> float:
     """Return how much longer arrays of a granule take than the multiply-accumulates alone: edges, fill, waves."""
     gm, gk, gn = device.granule
-    if kernel.work is Work.VECTOR or not kernel.macs or device.granule == (1, 1, 1):
+    if kernel.work in (Work.VECTOR, Work.RECURRENT) or not kernel.macs or device.granule == (1, 1, 1):
         return 1.0
     rows = math.ceil(kernel.m / kernel.distinct)
     m, k, n = (-(-extent // granule) * granule for extent, granule in ((rows, gm), (kernel.k, gk), (kernel.n, gn)))

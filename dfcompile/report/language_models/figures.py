@@ -174,6 +174,7 @@ def study_record(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped:
             "active_parameters_without_input_embedding": parameters.active_without_lookup,
             "weight_bytes": study.weight_bytes,
             "kv_bytes_per_token": study.kv_bytes_per_token,
+            "state_bytes_per_sequence": study.state_bytes_per_sequence,
             "formats": study.precision.summary,
         },
         "system": {

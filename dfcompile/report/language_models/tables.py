@@ -62,7 +62,8 @@ def _model_lines(study: Study) -> list[str]:
         else ""
     )
     memory = f"of {binary(device.capacity_bytes)}" if device.capacity_bytes else "of unknown capacity"
-    held = f"weights {binary(study.weight_bytes)}, cache {study.kv_bytes_per_token:,} bytes per token"
+    states = f" and {binary(study.state_bytes_per_sequence)} per sequence" if study.state_bytes_per_sequence else ""
+    held = f"weights {binary(study.weight_bytes)}, cache {study.kv_bytes_per_token:,} bytes per token{states}"
     name = f"{study.model.name} ({study.model.model_type})"
     return [
         f"{name}: {decimal(parameters.total)} parameters{active}, {len(study.model.layers)} layers",

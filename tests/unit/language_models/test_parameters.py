@@ -18,7 +18,7 @@ ROWS = list(csv.DictReader((DATA / "param_kv_reference.csv").read_text().splitli
 
 def kv_elements_of_sequence(model: Model, tokens: int) -> int:
     """Elements in the caches of all layers after so many tokens; windows keep no more than they see."""
-    return sum(layer.attention.kv_elements * layer.attention.reach.kept(tokens) for layer in model.layers)
+    return sum(attention.kv_elements * attention.reach.kept(tokens) for attention in model.attentions)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["model"]))
@@ -37,7 +37,7 @@ def test_counts_are_those_of_built_models(row: dict[str, str]) -> None:
         "lm_head": found.head,
         "kv_bytes_per_token_bf16": 2 * kv_elements_per_token(model),
         "kv_bytes_seq_131072_bf16": 2 * kv_elements_of_sequence(model, 131_072),
-        "windowed_layers": sum(layer.attention.reach.extent > 0 for layer in model.layers),
+        "windowed_layers": sum(attention.reach.extent > 0 for attention in model.attentions),
         "layers": len(model.layers),
     } == {key: int(row[key]) for key in row if key not in ("model", "macs_decode_token_ctx4096")}
 

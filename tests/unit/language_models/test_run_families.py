@@ -32,5 +32,5 @@ def test_caches_and_operations_are_those_of_the_models(row: dict[str, Any]) -> N
     assert sum(layer_kv_bytes(layer, decode, BF16) for layer in model.layers) == row["held"]
     whole, one = (2 * step_of(model, batch, BF16, StepChoices(causal=False)).macs for batch in (prompt, decode))
     assert one == row["flops"][1]
-    if all(layer.attention.reach.mask is Mask.FULL for layer in model.layers):
+    if all(attention.reach.mask is Mask.FULL for attention in model.attentions):
         assert whole == row["flops"][0]  # where a window hides pairs, PyTorch computes them all the same

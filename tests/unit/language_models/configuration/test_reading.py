@@ -29,6 +29,7 @@ from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
+from tests.drawn_hybrids import HYBRID
 
 TINY = {
     "model_type": "llama",
@@ -51,7 +52,8 @@ def test_34_configurations_are_shipped() -> None:
     assert len(shipped_names()) == 34
     shipped = {read_model(name).model_type for name in shipped_names()}
     # The others are held against what transformers builds: rows of the table in test_rows, these in test_built_models.
-    assert shipped | set(ROWS) | {"deepseek_v2", "glm4_moe_lite", "qwen2_moe", "youtu"} == set(FAMILIES)
+    others = {"deepseek_v2", "glm4_moe_lite", "qwen2_moe", "youtu", *HYBRID}
+    assert shipped | set(ROWS) | others == set(FAMILIES)
     assert len(shipped) == 13
 
 
@@ -138,7 +140,7 @@ def test_trap_t6_what_is_left_out_is_filled_in_and_listed(tmp_path: Path) -> Non
 
 
 def test_trap_t5_head_dim_is_that_of_the_file() -> None:
-    attention = read_model("qwen3-0.6b").layers[0].attention
+    attention = read_model("qwen3-0.6b").attentions[0]
 
     assert attention.qk_dim == 128
     assert attention.heads * attention.qk_dim == 2048
@@ -149,8 +151,8 @@ def test_trap_t7_a_latent_cache_knows_no_heads() -> None:
 
 
 def test_trap_t27_windows_and_chunks_are_per_layer() -> None:
-    masks = [layer.attention.reach.mask for layer in read_model("llama-4-scout-17b-16e").layers[:4]]
-    gemma = [layer.attention.reach.extent for layer in read_model("gemma-3-27b-text").layers[:6]]
+    masks = [attention.reach.mask for attention in read_model("llama-4-scout-17b-16e").attentions[:4]]
+    gemma = [attention.reach.extent for attention in read_model("gemma-3-27b-text").attentions[:6]]
 
     assert masks == [Mask.CHUNK, Mask.CHUNK, Mask.CHUNK, Mask.FULL]
     assert gemma == [1024, 1024, 1024, 1024, 1024, 0]

@@ -21,8 +21,8 @@ def read(values: dict[str, object]) -> Model:
     return model_of(Configuration("drawn", "drawn", values))
 
 
-def test_80_types_are_read_and_each_row_was_built() -> None:
-    assert len(FAMILIES) == 80
+def test_99_types_are_read_and_each_row_was_built() -> None:
+    assert len(FAMILIES) == 99
     assert set(class_defaults()) == set(FAMILIES)
     assert [case["values"]["model_type"] for case in CASES] == [name for name in ROWS for _ in range(VARIATIONS)]
 
@@ -35,10 +35,10 @@ def test_parameters_are_those_of_built_models() -> None:
 def test_windows_are_those_of_the_classes() -> None:
     for case in CASES:
         types, window = case["types"], case["values"].get("sliding_window")
-        layers = read(case["values"]).layers
-        expected = ["sliding_attention" if window else "full_attention"] * len(layers) if types is None else types
+        attentions = read(case["values"]).attentions
+        expected = ["sliding_attention" if window else "full_attention"] * len(attentions) if types is None else types
         extents = [window if one == "sliding_attention" else 0 for one in expected]
-        assert [layer.attention.reach.extent for layer in layers] == extents, case["values"]
+        assert [attention.reach.extent for attention in attentions] == extents, case["values"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dfcompile.language_models.energy import energy_of
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.machines.device import Device, LinkLevel
 from dfcompile.language_models.machines.finding import find_device
-from dfcompile.language_models.model import Experts
+from dfcompile.language_models.model import Attention, Experts
 from dfcompile.language_models.parallel.degrees import (
     Degrees,
     divisors,
@@ -143,7 +143,9 @@ def test_shares_of_a_tensor_group_add_up(name: str) -> None:
 def test_heads_that_are_fewer_than_chips_are_copied() -> None:
     layer = read_model("llama-3.1-8b").layers[0]
 
-    assert share_of_layer(layer, Degrees(tensor=16)).attention.kv_elements == 256
+    (attention,) = share_of_layer(layer, Degrees(tensor=16)).mixing
+    assert isinstance(attention, Attention)
+    assert attention.kv_elements == 256
     with pytest.raises(InfeasibleError, match="found attention heads 32, which 3 chips do not divide"):
         share_of_layer(layer, Degrees(tensor=3))
     with pytest.raises(InfeasibleError, match="found MLP width 13824, which 40 chips do not divide"):

@@ -135,13 +135,14 @@ def test_every_family_has_gradients_of_every_product(name: str, flash: bool) -> 
                 assert macs(found.backward) == 2 * products
             else:
                 (one,) = attention
-                dims = kind.layer.attention.qk_dim, kind.layer.attention.v_dim
+                dims = model.attentions[0].qk_dim, model.attentions[0].v_dim
                 again = one.macs // sum(dims) * dims[0]
                 assert macs(found.backward) == 2 * products + again
             assert not any(kernel.kv_read_bytes or kernel.kv_write_bytes for kernel in found.forward + found.backward)
             summed = [kernel for kernel in found.backward if kernel.name.endswith("_bwd_weights")]
             written = sum(kernel.act_out_bytes for kernel in summed)
-            used = kind.layer.attention.weights(model.hidden) + kind.layer.mlp.active_parameters(model.hidden)
+            assert kind.layer.mlp is not None
+            used = model.attentions[0].weights(model.hidden) + kind.layer.mlp.active_parameters(model.hidden)
             assert written >= 4 * used * 0.99
         assert kept[0] >= kept[1] > kept[2]
         assert (kept[0] == kept[1]) == flash
@@ -162,7 +163,7 @@ def test_gradients_depend_on_roles_and_not_on_names(flash: bool) -> None:
     layer = model.layers[0]
     for kernel in layer_kernels(layer, model.hidden, batch, BF16, StepChoices(flash=flash)):
         named, other = (
-            [replace(gradient, name="") for gradient in gradients_of(one, layer)]
+            [replace(gradient, name="") for gradient in gradients_of(one)]
             for one in (kernel, replace(kernel, name="other"))
         )
 
