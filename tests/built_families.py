@@ -9,8 +9,9 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from dfcompile.language_models.configuration.composed import Family, Windows
 from dfcompile.language_models.configuration.rows import ROWS
@@ -20,15 +21,26 @@ OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
 VARIATIONS = 10
 BUILD = """
 import json, sys, torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+ENCODED = AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
+
+
+def parts(config):
+    if not config.is_encoder_decoder:
+        return [AutoModelForCausalLM.from_config(config)]
+    (kind,) = (kind for kind in ENCODED if type(config) in kind._model_mapping)
+    model = kind.from_config(config)
+    return [model.get_decoder(), model.get_output_embeddings()]
+
+
 for line in sys.stdin:
     values = json.loads(line)
     config = CONFIG_MAPPING[values.pop("model_type")](**values)
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
+        counted = {id(one): one.numel() for part in parts(config) for one in part.parameters()}
     types = getattr(config, "layer_types", None)
-    print(json.dumps([sum(one.numel() for one in model.parameters()), types]), flush=True)
+    print(json.dumps([sum(counted.values()), types]), flush=True)
 """
 # What classes check, or derive of what is drawn here.
 _OF_CLASS: Mapping[str, Mapping[str, object]] = {
@@ -56,6 +68,9 @@ def drawn(draw: random.Random, family: str) -> dict[str, object]:
         **dict.fromkeys(row.kv_heads, kv),
         **dict.fromkeys(row.positions, draw.randint(8, 99)),
     }
+    if row.encoder:
+        values |= dict.fromkeys(row.encoder, draw.randint(8, 99))
+        values |= {"encoder_layers": 1, "encoder_attention_heads": heads, "encoder_ffn_dim": 8}
     if not row.widens:
         values[row.width[0]] = width
     if row.windows is not None:
@@ -98,12 +113,27 @@ def _of_experts(draw: random.Random, row: Family) -> dict[str, object]:
 OTHERS = (  # that are no rows of the table
     "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt_oss", "deepseek_v2", "deepseek_v3",
     "glm4_moe_lite", "youtu", "llama4_text",
+    "t5", "mt5", "umt5", "longt5",
 )  # fmt: skip
+Drawn = TypeVar("Drawn")
+_T5 = ("t5", "mt5", "umt5", "longt5")
 _LATENT = ("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "youtu")
+
+
+def _drawn_t5(draw: random.Random, family: str) -> dict[str, object]:
+    return {
+        "model_type": family, "vocab_size": draw.randint(10, 500),
+        "d_model": 8 * draw.randint(1, 9), "d_kv": draw.randint(1, 20), "d_ff": draw.randint(1, 99),
+        "num_layers": draw.randint(1, 3), "num_decoder_layers": draw.choice([None, draw.randint(1, 5)]),
+        "num_heads": draw.randint(1, 6), "relative_attention_num_buckets": draw.randint(2, 40),
+        "feed_forward_proj": draw.choice(["relu", "gated-gelu"]),
+    }  # fmt: skip
 
 
 def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
     """Fields of a small model; some are left out, so that defaults count."""
+    if family in _T5:
+        return _drawn_t5(draw, family)
     kv = draw.choice([1, 2, 4])
     heads, dim = kv * draw.choice([1, 2, 3]), 2 * draw.randint(1, 20)
     values: dict[str, object] = {
@@ -166,14 +196,20 @@ def built(asked: list[dict[str, object]]) -> list[tuple[int, list[str] | None]]:
     return [(total, types) for total, types in found]
 
 
+def variations(drawn: Callable[[random.Random, str], Drawn], family: str, count: int) -> list[Drawn]:
+    """Return so many of a family, always the same."""
+    draw = random.Random(f"45 {family}")
+    return [drawn(draw, family) for _ in range(count)]
+
+
 def main() -> int:
     """Write the file."""
-    draw = random.Random(45)
-    asked = [drawn(draw, family) for family in ROWS for _ in range(VARIATIONS)]
+    # Each family draws from its own seed: a new one leaves the others as they are.
+    asked = [one for family in ROWS for one in variations(drawn, family, VARIATIONS)]
     found = zip(asked, built(asked), strict=True)
     rows = ({"values": one, "total": total, "types": types} for one, (total, types) in found)
     BUILT.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    others = [drawn_other(draw, family) for family in OTHERS for _ in range(VARIATIONS)]
+    others = [one for family in OTHERS for one in variations(drawn_other, family, VARIATIONS)]
     totals = ({"values": one, "total": total} for one, (total, _) in zip(others, built(others), strict=True))
     OTHERS_BUILT.write_text("".join(json.dumps(row) + "\n" for row in totals))
     return 0

@@ -10,9 +10,9 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
 
     Experts are spread over ``ranks`` chips, and ``split`` chips share the columns of each.
     """
-    attention, mlp, precision = layer.attention, layer.mlp, precision.within(layer.formats)
-    matrices = attention.weights(hidden)
-    rest = attention.parameters(hidden) - matrices + layer.norm_parameters(hidden)
+    mlp, precision = layer.mlp, precision.within(layer.formats)
+    matrices = sum(attention.weights(hidden) for attention in layer.attentions)
+    rest = layer.attention_parameters(hidden) - matrices + layer.norm_parameters(hidden)
     held = precision.attention.bytes_of(matrices)
     if isinstance(mlp, DenseMlp):
         matrices = hidden * (mlp.opening + mlp.width)
@@ -49,9 +49,12 @@ def layer_kv_bytes(layer: Layer, batch: Batch, precision: Precision, *, block: i
 
     A prefix that all sequences share is held once.
     """
-    kept = [layer.attention.reach.kept(group.context) for group in batch.groups]
-    tokens = min(shared_prefix, max(kept)) // block * block
-    for group, held in zip(batch.groups, kept, strict=True):
-        shared = min(shared_prefix, held) // block * block
-        tokens += group.count * (-(-(held - shared) // block) * block)
-    return precision.kv.bytes_of(tokens * layer.attention.kv_elements)
+    elements = 0
+    for attention in layer.attentions:
+        kept = [attention.reach.kept(group.context) for group in batch.groups]
+        tokens = min(shared_prefix, max(kept)) // block * block
+        for group, held in zip(batch.groups, kept, strict=True):
+            shared = min(shared_prefix, held) // block * block
+            tokens += group.count * (-(-(held - shared) // block) * block)
+        elements += tokens * attention.kv_elements
+    return precision.kv.bytes_of(elements)

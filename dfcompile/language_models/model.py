@@ -17,10 +17,11 @@ class Mask(StrEnum):
     FULL = "full"  # t + 1
     WINDOW = "window"  # the last w
     CHUNK = "chunk"  # those since the last multiple of c: Llama 4
+    ENCODER = "encoder"  # all that an encoder made of each sequence, once
 
 
 class Reach(Struct, frozen=True):
-    """Which keys the queries of a layer see; ``extent`` is w or c in tokens, 0 where the mask is full."""
+    """Which keys the queries of a layer see; ``extent`` is w, c or the encoder's tokens, 0 where the mask is full."""
 
     mask: Mask = Mask.FULL
     extent: int = 0
@@ -32,6 +33,8 @@ class Reach(Struct, frozen=True):
 
     def kept(self, tokens: int) -> int:
         """Tokens of a sequence whose keys and values are kept."""
+        if self.mask is Mask.ENCODER:
+            return self.extent
         return tokens if self.mask is Mask.FULL else min(tokens, self.extent)
 
 
@@ -48,6 +51,7 @@ class Attention(Struct, frozen=True):
     norm_parameters: int = 0  # of queries and keys
     sinks: int = 0
     gated: bool = False  # whether a gate, as wide as the results, is projected as well
+    key_bias: bool = True  # of keys, where queries and values have biases
 
     @property
     def grouped(self) -> int:
@@ -72,6 +76,7 @@ class Attention(Struct, frozen=True):
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases, norms and sinks."""
         biased = self.projected - self.heads * self.v_dim * self.gated
+        biased -= (not self.key_bias) * self.kv_heads * self.qk_dim
         biases = self.qkv_bias * biased + self.output_bias * hidden
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
 
@@ -171,9 +176,14 @@ class Layer(Struct, frozen=True):
     """One layer: attention, MLP or experts, and its norms.
 
     Attributes:
+        attention: to the tokens of the sequence, or to an encoder's instead.
+        mlp: after it.
+        norms: before or after attention and MLP.
+        norm_biases: whether its norms have biases.
         formats: of matrices that are stored otherwise than those of most layers.
         norm_weights: whether its norms have weights.
         extra_parameters: of vectors beside: norms within attention and MLP, parameters of activation functions.
+        cross: attention to an encoder's tokens, between the other one and the MLP.
     """
 
     attention: Attention | LatentAttention
@@ -183,6 +193,16 @@ class Layer(Struct, frozen=True):
     formats: ClassFormats = ()
     norm_weights: bool = True
     extra_parameters: int = 0
+    cross: Attention | None = None
+
+    @property
+    def attentions(self) -> tuple[Attention | LatentAttention, ...]:
+        """All attention of the layer, in order."""
+        return (self.attention,) if self.cross is None else (self.attention, self.cross)
+
+    def attention_parameters(self, hidden: int) -> int:
+        """Elements of all attention."""
+        return sum(one.parameters(hidden) for one in self.attentions)
 
     def norm_parameters(self, hidden: int) -> int:
         """Elements of the norms before or after attention and MLP, and of vectors beside."""
@@ -212,6 +232,7 @@ class Model(Struct, frozen=True):
         norm_weights: whether the last norm has weights.
         vectors: elements of further norms and biases outside of layers.
         most_context: tokens of the longest sequence; 0: not said.
+        most_encoded: tokens that an encoder takes at most; 0: not said.
         notes: what the configuration left out and what was taken for it.
     """
 
@@ -226,6 +247,7 @@ class Model(Struct, frozen=True):
     norm_weights: bool = True
     vectors: int = 0
     most_context: int = 0
+    most_encoded: int = 0
     notes: tuple[str, ...] = ()
 
     @property
@@ -239,16 +261,40 @@ class Model(Struct, frozen=True):
         return max((layer.mlp.count for layer in self.layers if isinstance(layer.mlp, Experts)), default=0)
 
     @property
+    def encoder_tokens(self) -> int:
+        """Tokens of an encoder that each sequence attends to; 0 without an encoder."""
+        reaches = (one.reach for layer in self.layers for one in layer.attentions)
+        return max((reach.extent for reach in reaches if reach.mask is Mask.ENCODER), default=0)
+
+    @property
     def kinds(self) -> tuple[LayerKind, ...]:
         """Layers that are the same, in the order in which they come first."""
         kinds, names = [], Counter[str]()
         for layer, count in Counter(self.layers).items():
-            attention = "latent" if isinstance(layer.attention, LatentAttention) else layer.attention.reach.name
+            attention = " and ".join(
+                "latent" if isinstance(one, LatentAttention) else one.reach.name for one in layer.attentions
+            )
             mlp = "experts" if isinstance(layer.mlp, Experts) else "dense"
             name = f"{attention} attention, {mlp}{''.join(f', {word} {form.name}' for word, form in layer.formats)}"
             names[name] += 1
             kinds.append(LayerKind(layer, count, name if names[name] == 1 else f"{name} #{names[name]}"))
         return tuple(kinds)
+
+
+def with_encoder(model: Model, tokens: int) -> Model:
+    """Return a model of which each sequence attends to so many tokens of its encoder."""
+    reach = Reach(Mask.ENCODER, tokens)
+    layers = (
+        replace(
+            layer,
+            attention=replace(layer.attention, reach=reach)
+            if layer.attention.reach.mask is Mask.ENCODER
+            else layer.attention,
+            cross=None if layer.cross is None else replace(layer.cross, reach=reach),
+        )
+        for layer in model.layers
+    )
+    return replace(model, layers=tuple(layers))
 
 
 def with_formats(model: Model, formats: Sequence[ClassFormats]) -> Model:

@@ -1,8 +1,10 @@
 """Parameters and cached elements of a model: exact integers."""
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
-from dfcompile.language_models.model import Model
+from dfcompile.language_models.model import Attention, LatentAttention, Mask, Model
 
 
 class Parameters(Struct, frozen=True):
@@ -48,7 +50,7 @@ def parameters_of(model: Model) -> Parameters:
     embedding, positions = model.vocabulary * hidden, model.positions * hidden
     mlp = sum(layer.mlp.parameters(hidden) for layer in model.layers)
     return Parameters(
-        attention=sum(layer.attention.parameters(hidden) for layer in model.layers),
+        attention=sum(layer.attention_parameters(hidden) for layer in model.layers),
         mlp=mlp,
         norms=sum(layer.norm_parameters(hidden) for layer in model.layers) + model.end_parameters,
         embedding=embedding + positions,
@@ -60,4 +62,14 @@ def parameters_of(model: Model) -> Parameters:
 
 def kv_elements_per_token(model: Model) -> int:
     """Elements that one more token of a short sequence leaves in the caches of all layers."""
-    return sum(layer.attention.kv_elements for layer in model.layers)
+    return sum(one.kv_elements for one in _attentions(model) if one.reach.mask is not Mask.ENCODER)
+
+
+def encoder_kv_elements(model: Model) -> int:
+    """Elements that an encoder's tokens leave in the caches of all layers, of each sequence."""
+    encoders = (one for one in _attentions(model) if one.reach.mask is Mask.ENCODER)
+    return sum(one.reach.extent * one.kv_elements for one in encoders)
+
+
+def _attentions(model: Model) -> Iterator[Attention | LatentAttention]:
+    return (one for layer in model.layers for one in layer.attentions)

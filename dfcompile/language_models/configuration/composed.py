@@ -71,6 +71,7 @@ class Family(Struct, frozen=True, kw_only=True):
         widens: whether the MLP's width has that default.
         gated: whether the MLP has three matrices.
         qkv_bias: of queries, keys and values.
+        key_bias: of keys, where queries and values have biases.
         output_bias: of the attention's last matrix.
         mlp_bias: of all matrices of the MLP.
         gate: whether the results of attention pass a gate as wide as they are.
@@ -88,6 +89,8 @@ class Family(Struct, frozen=True, kw_only=True):
         tied: whether the head is the embedding, or the field that says it.
         head_bias: of the head.
         embedding_norm: whether a norm follows the embedding.
+        last_norm: whether a norm precedes the head.
+        encoder: fields of the tokens of an encoder that every layer attends to as well; none: there is no encoder.
         windows: which layers see a window; none: all are full.
         experts: instead of the MLP.
         refused: fields that have to be as here, or left out.
@@ -102,6 +105,7 @@ class Family(Struct, frozen=True, kw_only=True):
     widens: bool = False
     gated: bool = True
     qkv_bias: Said = False
+    key_bias: bool = True
     output_bias: Said = False
     mlp_bias: Said = False
     gate: bool = False
@@ -119,6 +123,8 @@ class Family(Struct, frozen=True, kw_only=True):
     tied: Said = "tie_word_embeddings"
     head_bias: Said = False
     embedding_norm: bool = False
+    last_norm: bool = True
+    encoder: Names = ()
     windows: Windows | None = None
     experts: Mixture | None = None
     refused: Mapping[str, object] = {}
@@ -149,6 +155,7 @@ def composed(row: Family) -> Callable[[Fields], Model]:
             row.norm_biases,
             norm_weights=row.norm_weights,
             extra_parameters=sum(count * size for count, size in zip(row.extra, sizes, strict=True)),
+            cross=to_encoder(attention, fields.count(*row.encoder)) if row.encoder else None,
         )
         reaches = _reaches(row, fields, layers)
         mlps = _mlps(row, fields, layers, mlp)
@@ -159,9 +166,17 @@ def composed(row: Family) -> Callable[[Fields], Model]:
         positions = fields.count(*row.positions) + row.further_positions if row.positions else 0
         model = model_of_layers(fields, hidden, made, positions, tied=_said(fields, row.tied))
         vocabulary = model.vocabulary if _said(fields, row.head_bias) else 0
-        return replace(model, vectors=vocabulary + (1 + row.norm_biases) * hidden * row.embedding_norm)
+        vectors = vocabulary + (1 + row.norm_biases) * hidden * row.embedding_norm
+        if not row.last_norm:
+            model = replace(model, norm_weights=False, norm_biases=False)
+        return replace(model, vectors=vectors, most_encoded=model.encoder_tokens)
 
     return read
+
+
+def to_encoder(attention: Attention, tokens: int) -> Attention:
+    """Return the same attention, to so many tokens of an encoder."""
+    return replace(attention, reach=Reach(Mask.ENCODER, tokens))
 
 
 def _said(fields: Fields, said: Said) -> bool:
@@ -221,6 +236,7 @@ def _attention(row: Family, fields: Fields, hidden: int) -> Attention:
         norm_parameters=norms,
         sinks=heads * row.sinks,
         gated=row.gate,
+        key_bias=row.key_bias,
     )
 
 

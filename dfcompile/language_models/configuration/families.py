@@ -11,6 +11,7 @@ from dfcompile.language_models.configuration.composed import (
     sparse_layers,
     window_of,
 )
+from dfcompile.language_models.configuration.encoder_decoders import t5
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
@@ -157,5 +158,6 @@ FAMILIES: Mapping[str, Reader] = {
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
     "gpt_oss": _gpt_oss,
     "llama4_text": _llama4,
+    **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), t5),
     **dict.fromkeys(("qwen2", "qwen2_moe", "qwen3", "qwen3_moe"), _qwen),
 }

@@ -36,6 +36,16 @@ _OPT = Family(
     positions=("max_position_embeddings",),
     further_positions=2,
 )
+_DECODER = replace(
+    _OPT,
+    hidden=("d_model",),
+    layers=("decoder_layers",),
+    heads=("decoder_attention_heads",),
+    width=("decoder_ffn_dim",),
+    norms=3,
+    encoder=("max_position_embeddings",),
+)
+_BART = replace(_DECODER, embedding_norm=True, last_norm=False)
 _SHARED = Mixture(shared_count="n_shared_experts", first_dense="first_k_dense_replace")
 
 ROWS: Mapping[str, Family] = {
@@ -50,8 +60,11 @@ ROWS: Mapping[str, Family] = {
         _BIASED, refused={_MLP_BIAS: False},
         experts=Mixture("intermediate_size", shared_count="moe_num_shared_experts"),
     ),
+    "bart": _BART,
     "biogpt": replace(_OPT, width=("intermediate_size",)),
     "bitnet": replace(_BIASED, extra=(0, 0, 0, 1, 1, 0)),
+    "blenderbot": replace(_DECODER, further_positions=0),
+    "blenderbot-small": replace(_BART, further_positions=0),
     "bloom": replace(
         _GPT, hidden=("hidden_size", "n_embed"), width=("ffn_hidden_size",), embedding_norm=True,
     ),
@@ -114,7 +127,16 @@ ROWS: Mapping[str, Family] = {
     "kolibri1": Family(
         qk_norm=True, norms=4, windows=Windows(5), experts=Mixture(shared_width="shared_expert_intermediate_size")
     ),
+    "led": replace(
+        _BART, positions=("max_decoder_position_embeddings",), further_positions=0,
+        encoder=("max_encoder_position_embeddings",),
+    ),
     "llama": _LLAMA,
+    "m2m_100": replace(_DECODER, positions=(), further_positions=0),
+    "marian": replace(
+        _DECODER, further_positions=0, last_norm=False, refused={"share_encoder_decoder_embeddings": True}
+    ),
+    "mbart": replace(_DECODER, embedding_norm=True),
     "mellum": replace(_BIASED, qk_norm=True, windows=Windows(1), experts=Mixture()),
     "minimax_m2": Family(qk_norm=True, whole_norm=True, experts=Mixture("intermediate_size")),
     "ministral": Family(windows=Windows()),
@@ -125,6 +147,7 @@ ROWS: Mapping[str, Family] = {
         hidden=("d_model",), layers=("n_layers",), heads=("n_heads",), kv_heads=(), widens=True, gated=False,
         refused={"expansion_ratio": 4},
     ),
+    "mvp": replace(_BART, refused={"use_prompt": False}),
     "nanochat": replace(_BIASED, gated=False, norm_weights=False),
     "nemotron": replace(_LLAMA, gated=False, norm_biases=True),
     "olmo": replace(_BIASED, norm_weights=False),
@@ -133,6 +156,10 @@ ROWS: Mapping[str, Family] = {
     "olmoe": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
     "opt": replace(
         _OPT, refused={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True}
+    ),
+    "pegasus": replace(_DECODER, further_positions=0),
+    "pegasus_x": replace(
+        _DECODER, positions=(), further_positions=0, qkv_bias=False, output_bias=False
     ),
     "persimmon": Family(
         kv_heads=(), gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True,
@@ -147,6 +174,7 @@ ROWS: Mapping[str, Family] = {
         _BIASED, norm_biases=True, windows=Windows(), experts=Mixture("intermediate_size"),
         head_bias="lm_head_bias",
     ),
+    "plbart": _BART,
     "seed_oss": Family(qkv_bias=_BIAS, output_bias="attention_out_bias", mlp_bias=_MLP_BIAS),
     "smollm3": replace(_LLAMA, refused={"use_sliding_window": False}),
     "solar_open": Family(qkv_bias=_BIAS, experts=Mixture(shared_count="n_shared_experts")),
@@ -157,6 +185,10 @@ ROWS: Mapping[str, Family] = {
         gated=False, qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE, norm_biases=True, windows=Windows()
     ),
     "vaultgemma": replace(_BIASED, windows=Windows(2)),
+    "whisper": replace(
+        _DECODER, positions=("max_target_positions",), further_positions=0, encoder=("max_source_positions",),
+        key_bias=False,
+    ),
     "xglm": replace(
         _OPT, hidden=("d_model",), layers=("num_layers",), heads=("attention_heads",), positions=(), further_positions=0
     ),

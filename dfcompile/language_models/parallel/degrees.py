@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import LinkLevel
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import ExpertShare, chosen_shares, rank_imbalance, rank_imbalance_of
@@ -156,7 +156,12 @@ def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:
     Raises:
         InfeasibleError: a dimension does not divide; the message names it.
     """
-    return replace(layer, attention=_attention(layer.attention, degrees.tensor), mlp=_mlp(layer.mlp, degrees))
+    if degrees.sequence > 1 and any(one.reach.mask is Mask.ENCODER for one in layer.attentions):
+        found = f"{degrees.sequence} chips that share a sequence"
+        raise InfeasibleError(f"degrees: found {found} against 1, where layers attend to an encoder's tokens")
+    cross = None if layer.cross is None else _grouped(layer.cross, degrees.tensor)
+    attention, mlp = _attention(layer.attention, degrees.tensor), _mlp(layer.mlp, degrees)
+    return replace(layer, attention=attention, cross=cross, mlp=mlp)
 
 
 def _divided(name: str, extent: int, chips: int) -> int:
@@ -166,9 +171,14 @@ def _divided(name: str, extent: int, chips: int) -> int:
 
 
 def _attention(attention: Attention | LatentAttention, chips: int) -> Attention | LatentAttention:
+    if isinstance(attention, Attention):
+        return _grouped(attention, chips)
+    # The latents have no heads to share: every chip holds them whole.
+    return replace(attention, heads=_divided("attention heads", attention.heads, chips))
+
+
+def _grouped(attention: Attention, chips: int) -> Attention:
     heads = _divided("attention heads", attention.heads, chips)
-    if isinstance(attention, LatentAttention):
-        return replace(attention, heads=heads)  # the latents have no heads to share: every chip holds them whole
     if attention.kv_heads >= chips:
         return replace(attention, heads=heads, kv_heads=_divided("key-value heads", attention.kv_heads, chips))
     if chips % attention.kv_heads:

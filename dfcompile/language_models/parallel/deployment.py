@@ -244,8 +244,9 @@ class Deployments:
             routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
             seconds += 2 * self.collectives.all_to_all(self.group(degrees.tensor, spread), routed * spread)
             sent += 2 * routed * (spread - 1) / spread
-        seconds += 2 * self.collectives.all_reduce(self.group(1, degrees.tensor), amount)
-        sent += 4 * amount * (degrees.tensor - 1) / degrees.tensor
+        sums = 1 + len(layer.attentions)
+        seconds += sums * self.collectives.all_reduce(self.group(1, degrees.tensor), amount)
+        sent += 2 * sums * amount * (degrees.tensor - 1) / degrees.tensor
         moved = self._context_bytes(share, batch, degrees)
         seconds += self.collectives.all_gather(self.group(degrees.tensor, degrees.sequence), moved)
         return seconds, sent + moved * (degrees.sequence - 1) / degrees.sequence

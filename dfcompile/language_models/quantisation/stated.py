@@ -99,7 +99,7 @@ def modules_of(model: Model, experts: Iterable[int]) -> Iterator[Module]:
     Raises:
         UserError: how the family names its modules is not known.
     """
-    if model.model_type in _OTHERWISE:
+    if model.model_type in _OTHERWISE or model.encoder_tokens:
         found = f"{model.model_type!r}, whose modules are not known by name"
         raise UserError(f"{model.name}: quantised weights: found {found} (--dtype says the formats)")
     naming = _NAMINGS.get(model.model_type, _Naming())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat, Precision
-from dfcompile.language_models.model import Attention, LatentAttention
+from dfcompile.language_models.model import Attention, LatentAttention, Mask
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, Role, StepChoices, Work
 from dfcompile.records import replace
@@ -162,8 +162,7 @@ def attention_kernels(
     """Yield projections, the cache's growth and the attention of each group of sequences."""
     tokens, queries = batch.tokens, attention.heads * attention.qk_dim
     if isinstance(attention, Attention):
-        yield projection("qkv_proj", tokens, hidden, attention.projected, precision, role=Role.OPENING)
-        yield _kv_store(attention.kv_heads, attention.qk_dim + attention.v_dim, tokens, precision)
+        yield from _opening(attention, hidden, batch, precision)
     else:
         if attention.q_rank:
             yield projection("q_a_proj", tokens, hidden, attention.q_rank, precision, role=Role.OPENING)
@@ -179,6 +178,19 @@ def attention_kernels(
         else:
             yield from (_absorbed if is_absorbed(sequences, choices) else _naive)(attention, group)
     yield projection("o_proj", tokens, attention.heads * attention.v_dim, hidden, precision)
+
+
+def _opening(attention: Attention, hidden: int, batch: Batch, precision: Precision) -> Iterator[Kernel]:
+    """Yield the products that make queries, keys and values: of an encoder's tokens where a sequence begins."""
+    role, tokens, width = Role.OPENING, batch.tokens, attention.qk_dim + attention.v_dim
+    if attention.reach.mask is not Mask.ENCODER:
+        yield projection("qkv_proj", tokens, hidden, attention.projected, precision, role=role)
+        yield _kv_store(attention.kv_heads, width, tokens, precision)
+        return
+    yield projection("q_proj", tokens, hidden, attention.projected - attention.kv_elements, precision, role=role)
+    if taken := batch.begun * attention.reach.extent:
+        yield projection("kv_proj", taken, hidden, attention.kv_elements, precision)
+        yield _kv_store(attention.kv_heads, width, taken, precision)
 
 
 def is_absorbed(group: Sequences, choices: StepChoices) -> bool:

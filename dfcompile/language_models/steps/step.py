@@ -164,7 +164,7 @@ def between_products(layer: Layer, hidden: int, tokens: int, precision: Precisio
         precision: formats.
         split: chips that share the tokens of norms and residuals.
     """
-    whole, mlp = (layer.norms + 2) * hidden // split, layer.mlp
+    whole, mlp = (layer.norms + 1 + len(layer.attentions)) * hidden // split, layer.mlp
     if isinstance(mlp, DenseMlp):
         opened, closed = mlp.opening, mlp.width
     else:
@@ -173,7 +173,8 @@ def between_products(layer: Layer, hidden: int, tokens: int, precision: Precisio
     read, written = tokens * (whole + opened), tokens * (whole + closed)
     shape, form, attention = (tokens, 1, hidden), precision.activations, layer.attention
     # Norms with residuals, the activation function, rotations, what writes to the cache, norms of queries and of keys.
-    launches = layer.norms + 3 + 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
+    launches = layer.norms + 3 + (layer.cross is not None)
+    launches += 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
     made = vector_kernel("norms_residuals_act", shape, read, written, form, read, launches=launches)
     return replace(made, role=Role.BETWEEN)
 
@@ -209,7 +210,10 @@ def layer_kernels(
         mlp = expert_kernels(layer.mlp, hidden, batch.tokens, precision, choices, share)
     else:
         mlp = dense_kernels(layer.mlp, hidden, batch.tokens, precision)
-    attention = attention_kernels(layer.attention, hidden, batch, precision, choices)
+    attention = list(attention_kernels(layer.attention, hidden, batch, precision, choices))
+    if layer.cross is not None:
+        crossing = attention_kernels(layer.cross, hidden, batch, precision, choices)
+        attention += [replace(kernel, name=f"cross_{kernel.name}") for kernel in crossing]
     shown: list[Kernel] = []
     for kernel in (*attention, *mlp, between_products(layer, hidden, batch.tokens, precision)):
         if choices.fusion is Fusion.NONE or kernel.work is not Work.VECTOR:

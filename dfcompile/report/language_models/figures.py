@@ -174,6 +174,8 @@ def study_record(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped:
             "active_parameters_without_input_embedding": parameters.active_without_lookup,
             "weight_bytes": study.weight_bytes,
             "kv_bytes_per_token": study.kv_bytes_per_token,
+            "encoder_tokens": model.encoder_tokens,
+            "encoder_kv_bytes": study.encoder_kv_bytes,
             "formats": study.precision.summary,
         },
         "system": {
