@@ -9,24 +9,36 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dfcompile.language_models.configuration.composed import Family, Windows
+from dfcompile.language_models.configuration.nested import TEXT_TYPES
 from dfcompile.language_models.configuration.rows import ROWS
 
 BUILT = Path(__file__).parent / "data" / "llm" / "built_families.jsonl"
 OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
+NESTED_BUILT = BUILT.with_name("built_nested.jsonl")
 VARIATIONS = 10
-BUILD = """
-import json, sys, torch
+BUILD = '''
+import importlib, json, sys, torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 ENCODED = AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
 
 
-def parts(config):
+def of_text(config):
+    """The text model of one that sees or hears as well, which has no head of its own."""
+    module = importlib.import_module(type(config).__module__.replace("configuration", "modeling"))
+    kinds = (one for one in vars(module).values() if getattr(one, "config_class", None) is type(config))
+    return next(one for one in kinds if one.__name__.endswith("TextModel"))(config)
+
+
+def parts(config, is_tied):
+    if not config.is_encoder_decoder and type(config) not in AutoModelForCausalLM._model_mapping:
+        model, size = of_text(config), (config.hidden_size, config.vocab_size)
+        return [model] if is_tied else [model, torch.nn.Linear(*size, bias=False)]
     if not config.is_encoder_decoder:
         return [AutoModelForCausalLM.from_config(config)]
     (kind,) = (kind for kind in ENCODED if type(config) in kind._model_mapping)
@@ -36,18 +48,42 @@ def parts(config):
 
 for line in sys.stdin:
     values = json.loads(line)
+    is_tied = values.get("tie_word_embeddings")
     config = CONFIG_MAPPING[values.pop("model_type")](**values)
     with torch.device("meta"):
-        counted = {id(one): one.numel() for part in parts(config) for one in part.parameters()}
+        counted = {id(one): one.numel() for part in parts(config, is_tied) for one in part.parameters()}
     types = getattr(config, "layer_types", None)
     print(json.dumps([sum(counted.values()), types]), flush=True)
+'''
+# The text model of a type with defaults alone, without its head.
+BUILD_NESTED = """
+import importlib, json, sys, torch
+from transformers import AutoModelForCausalLM
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+for line in sys.stdin:
+    values = json.loads(line)
+    config = CONFIG_MAPPING[values.pop("model_type")](**values).get_text_config(decoder=True)
+    with torch.device("meta"):
+        if type(config) in AutoModelForCausalLM._model_mapping:
+            model = AutoModelForCausalLM.from_config(config)
+            model.set_output_embeddings(torch.nn.Identity())
+        else:
+            module = importlib.import_module(type(config).__module__.replace("configuration", "modeling"))
+            kinds = (one for one in vars(module).values() if getattr(one, "config_class", None) is type(config))
+            model = next(one for one in kinds if one.__name__.endswith("TextModel"))(config)
+    print(json.dumps([config.model_type, sum(one.numel() for one in model.parameters())]), flush=True)
 """
+# Fields without which classes have no default model.
+_INNER: Mapping[str, Mapping[str, object]] = {
+    **{name: {"text_config": {"head_dim": 128}} for name in ("glm4v_moe", "hunyuan_vl", "qwen3_omni_moe_thinker")},
+    "qwen3_omni_moe": {"thinker_config": {"text_config": {"head_dim": 128}}},
+}
 # What classes check, or derive of what is drawn here.
 _OF_CLASS: Mapping[str, Mapping[str, object]] = {
     "codegen": {"rotary_dim": 4},
     "falcon": {"alibi": False, "new_decoder_architecture": False},
     "gptj": {"rotary_dim": 4},
-    **{name: {"head_dim": 10} for name in ("hunyuan_v1_dense", "hunyuan_v1_moe", "ministral")},
+    **{name: {"head_dim": 10} for name in ("hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "ministral")},
 }
 
 
@@ -113,7 +149,8 @@ def _of_experts(draw: random.Random, row: Family) -> dict[str, object]:
 OTHERS = (  # that are no rows of the table
     "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt_oss", "deepseek_v2", "deepseek_v3",
     "glm4_moe_lite", "youtu", "llama4_text",
-    "t5", "mt5", "umt5", "longt5",
+    "t5", "mt5", "umt5", "longt5", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_omni_moe_text",
+    "qwen3_vl_moe_text",
 )  # fmt: skip
 Drawn = TypeVar("Drawn")
 _T5 = ("t5", "mt5", "umt5", "longt5")
@@ -147,9 +184,9 @@ def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
         "pad_token_id": None,
         "tie_word_embeddings": draw.choice([True, False]),
     }
-    if family not in (*_LATENT, "qwen2", "qwen2_moe"):
+    if family not in _LATENT and not family.startswith("qwen2"):
         values["head_dim"] = dim
-    if family in ("qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt_oss"):
+    if family.startswith("qwen3") or family in ("gemma2", "gemma3_text", "gpt_oss"):
         values["attention_bias"] = draw.choice([True, False])
     values |= _of_other(draw, family)
     return values
@@ -161,7 +198,7 @@ def _of_other(draw: random.Random, family: str) -> dict[str, object]:
     match family:
         case "gpt_oss":
             return mixture
-        case "qwen2_moe" | "qwen3_moe":
+        case "qwen2_moe" | "qwen3_moe" | "qwen3_omni_moe_text" | "qwen3_vl_moe_text":
             return mixture | {
                 "num_experts": experts, "shared_expert_intermediate_size": draw.randint(1, 99),
                 "moe_intermediate_size": draw.randint(1, 99), "decoder_sparse_step": draw.randint(1, 3),
@@ -183,17 +220,17 @@ def _of_other(draw: random.Random, family: str) -> dict[str, object]:
     return {}
 
 
-def built(asked: list[dict[str, object]]) -> list[tuple[int, list[str] | None]]:
-    """Return parameters and types of layers of what transformers builds.
+def built(asked: Sequence[object], script: str = BUILD) -> list[tuple[Any, Any]]:
+    """Return what a script says of what transformers builds: parameters and types of layers.
 
     Raises:
         AssertionError: it builds one of them not.
     """
     lines = "\n".join(map(json.dumps, asked))
-    done = subprocess.run([sys.executable, "-c", BUILD], input=lines, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", script], input=lines, capture_output=True, text=True, check=False)
     found = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
     assert done.returncode == 0, (done.stderr[-2000:], asked[len(found)])
-    return [(total, types) for total, types in found]
+    return [(first, second) for first, second in found]
 
 
 def variations(drawn: Callable[[random.Random, str], Drawn], family: str, count: int) -> list[Drawn]:
@@ -212,6 +249,10 @@ def main() -> int:
     others = [one for family in OTHERS for one in variations(drawn_other, family, VARIATIONS)]
     totals = ({"values": one, "total": total} for one, (total, _) in zip(others, built(others), strict=True))
     OTHERS_BUILT.write_text("".join(json.dumps(row) + "\n" for row in totals))
+    outer = [{"model_type": name, **_INNER.get(name, {"text_config": {}})} for name in TEXT_TYPES]
+    named = zip(outer, built(outer, BUILD_NESTED), strict=True)
+    nested = ({"values": values, "text": text, "total": total} for values, (text, total) in named)
+    NESTED_BUILT.write_text("".join(json.dumps(row) + "\n" for row in nested))
     return 0
 
 

@@ -18,14 +18,20 @@ from tests.built_families import drawn, drawn_other, variations
 RUN = Path(__file__).parent / "data" / "llm" / "run_families.jsonl"
 FAMILIES = (
     "llama", "mistral", "gpt2", "gpt_neox", "falcon", "phi3", "mixtral", "olmo2", "olmo3", "cohere2", "starcoder2",
-    "bloom", "gemma", "gptj", "olmoe", "opt", "exaone4", "granite", "t5", "whisper", "bart",
+    "bloom", "gemma", "gptj", "olmoe", "opt", "exaone4", "granite", "t5", "whisper", "bart", "qwen2_5_vl_text",
 )  # fmt: skip
 VARIATIONS = 3
 SCRIPT = """
 import json, sys, torch
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
+from transformers import (
+    AutoModelForCausalLM, AutoModelForImageTextToText, AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
+)
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+SEEING = {  # text models that have a head only as part of one that sees as well
+    "qwen2_5_vl_text": ("qwen2_5_vl", {"depth": 1, "hidden_size": 16, "num_heads": 2, "fullatt_block_indexes": [0]}),
+}
 
 
 def watched(layer, held):
@@ -41,8 +47,16 @@ def watched(layer, held):
 
 for line in sys.stdin:
     values, prompt, count, encoded = json.loads(line)
+    outer, tower = SEEING.get(values["model_type"], ("", {}))
+    if outer:
+        tower |= {"intermediate_size": 8, "out_hidden_size": values["hidden_size"]}
+        tied, part = values["tie_word_embeddings"], values["hidden_size"] // values["num_attention_heads"] // 8
+        sections = [2 * part, part, part]
+        values["rope_parameters"] = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": sections}
+        values = {"model_type": outer, "text_config": values, "vision_config": tower, "tie_word_embeddings": tied}
     config = CONFIG_MAPPING[values.pop("model_type")](**values, attn_implementation="eager")
     kinds = (AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq) if encoded else (AutoModelForCausalLM,)
+    kinds = (AutoModelForImageTextToText,) if outer else kinds
     (kind,) = (kind for kind in kinds if type(config) in kind._model_mapping)
     held, flops, cache = [], [], None
     with torch.device("meta"), torch.no_grad():
@@ -59,6 +73,8 @@ for line in sys.stdin:
             for layer in () if cache is None else own.layers:
                 watched(layer, held)
             given |= {name: torch.zeros((count, length), dtype=torch.long), "past_key_values": cache}
+            if outer:
+                given["position_ids"] = torch.zeros((3, count, length), dtype=torch.long)
             with FlopCounterMode(display=False) as counter:
                 done = model(**given, use_cache=True)
             cache = done.past_key_values

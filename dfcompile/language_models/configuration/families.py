@@ -57,26 +57,25 @@ def _experts(fields: Fields, width: int, *, bias: bool = False, shared_width: in
 
 
 def _qwen(fields: Fields) -> Model:
+    is_second, is_sparse = fields.family.startswith("qwen2"), "_moe" in fields.family
     hidden, layers, heads, dim = _sizes(fields, derived=fields.family != "qwen3")
     kv_heads = _grouped_heads(fields, heads)
-    windowed = fields.flag("use_sliding_window")
+    windowed = fields.flag("use_sliding_window") if fields.stated("use_sliding_window") is not None else is_sparse
     reach = window_of(fields.optional("sliding_window") if windowed else 0)
-    is_sparse = fields.family in ("qwen2_moe", "qwen3_moe")
-    if fields.family == "qwen3_moe":
+    if is_sparse and not is_second:
         reaches: Sequence[Reach] = (reach,) * layers
     else:
         first = fields.count("max_window_layers", least=0) if windowed else layers
         reaches = reaches_of(fields, layers, reach, lambda layer: layer >= first)
-    if fields.family in ("qwen2", "qwen2_moe"):
-        bias = fields.family == "qwen2" or fields.flag("qkv_bias")
+    if is_second:
+        bias = not is_sparse or fields.flag("qkv_bias")
         attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias)
     else:
         bias = fields.flag("attention_bias")
         attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias, norm_parameters=2 * dim)
     mlps: list[DenseMlp | Experts] = [DenseMlp(fields.count("intermediate_size"))] * layers
     if is_sparse:
-        is_shared = fields.family == "qwen2_moe"
-        shared = fields.optional("shared_expert_intermediate_size", least=0) if is_shared else 0
+        shared = fields.optional("shared_expert_intermediate_size", least=0) if is_second else 0
         experts = _experts(fields, fields.count("moe_intermediate_size"), shared_width=shared)
         experts = replace(experts, shared_gate=shared > 0)
         step, only = fields.count("decoder_sparse_step"), fields.layers_in("mlp_only_layers") or frozenset()
@@ -159,5 +158,6 @@ FAMILIES: Mapping[str, Reader] = {
     "gpt_oss": _gpt_oss,
     "llama4_text": _llama4,
     **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), t5),
-    **dict.fromkeys(("qwen2", "qwen2_moe", "qwen3", "qwen3_moe"), _qwen),
+    **dict.fromkeys(("qwen2", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl_text"), _qwen),
+    **dict.fromkeys(("qwen3", "qwen3_moe", "qwen3_omni_moe_text", "qwen3_vl_moe_text"), _qwen),
 }

@@ -97,6 +97,9 @@ ROWS: Mapping[str, Family] = {
     "glm": Family(qkv_bias=_BIAS),
     "glm4": Family(qkv_bias=_BIAS, norms=4),
     "glm4_moe": Family(qkv_bias=_BIAS, qk_norm="use_qk_norm", experts=_SHARED),
+    "glm4v_moe_text": Family(qkv_bias=_BIAS, experts=_SHARED),
+    "glm4v_text": Family(qkv_bias=True, norms=4),
+    "glm_ocr_text": Family(norms=4),
     "gpt2": _GPT_LEARNED,
     "gpt-sw3": _GPT_LEARNED,
     "gpt_bigcode": replace(_GPT_LEARNED, single_kv="multi_query"),
@@ -105,6 +108,7 @@ ROWS: Mapping[str, Family] = {
     ),
     "gptj": _GPTJ,
     "granite": _LLAMA,
+    "granite4_vision_text": _LLAMA,
     "granite_swa": replace(_LLAMA, sinks=True, windows=Windows(4, is_first=True)),
     "granitemoe": replace(_BIASED, experts=Mixture("intermediate_size")),
     "granitemoe_swa": replace(
@@ -116,6 +120,7 @@ ROWS: Mapping[str, Family] = {
     ),
     "hunyuan_v1_dense": replace(_BIASED, qk_norm=True),
     "hunyuan_v1_moe": replace(_BIASED, qk_norm=True, experts=Mixture("intermediate_size", shared_count=1)),
+    "hunyuan_vl_text": replace(_BIASED, qk_norm=True),
     "hy_v3": replace(
         _BIASED, qk_norm=True, refused={_MLP_BIAS: False},
         experts=Mixture(shared_count="num_shared_experts", first_dense=1),
@@ -157,6 +162,7 @@ ROWS: Mapping[str, Family] = {
     "opt": replace(
         _OPT, refused={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True}
     ),
+    "paddleocr_vl_text": Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE),
     "pegasus": replace(_DECODER, further_positions=0),
     "pegasus_x": replace(
         _DECODER, positions=(), further_positions=0, qkv_bias=False, output_bias=False
@@ -175,6 +181,7 @@ ROWS: Mapping[str, Family] = {
         head_bias="lm_head_bias",
     ),
     "plbart": _BART,
+    "qwen3_vl_text": replace(_BIASED, qk_norm=True),
     "seed_oss": Family(qkv_bias=_BIAS, output_bias="attention_out_bias", mlp_bias=_MLP_BIAS),
     "smollm3": replace(_LLAMA, refused={"use_sliding_window": False}),
     "solar_open": Family(qkv_bias=_BIAS, experts=Mixture(shared_count="n_shared_experts")),
