@@ -150,7 +150,7 @@ OTHERS = (  # that are no rows of the table
     "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt_oss", "deepseek_v2", "deepseek_v3",
     "glm4_moe_lite", "youtu", "llama4_text",
     "t5", "mt5", "umt5", "longt5", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_omni_moe_text",
-    "qwen3_vl_moe_text",
+    "qwen3_vl_moe_text", "gemma3n_text", "gemma4_text", "gemma4_unified_text", "mllama_text_model",
 )  # fmt: skip
 Drawn = TypeVar("Drawn")
 _T5 = ("t5", "mt5", "umt5", "longt5")
@@ -184,18 +184,49 @@ def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
         "pad_token_id": None,
         "tie_word_embeddings": draw.choice([True, False]),
     }
-    if family not in _LATENT and not family.startswith("qwen2"):
+    if family not in (*_LATENT, "mllama_text_model") and not family.startswith("qwen2"):
         values["head_dim"] = dim
-    if family.startswith("qwen3") or family in ("gemma2", "gemma3_text", "gpt_oss"):
+    if family.startswith(("qwen3", "gemma")) or family in ("gemma2", "gemma3_text", "gpt_oss"):
         values["attention_bias"] = draw.choice([True, False])
     values |= _of_other(draw, family)
     return values
+
+
+def _shared_layers(draw: random.Random) -> tuple[int, list[str]]:
+    """How many layers share keys and values, and the types of all; each type is among those before."""
+    types = ["sliding_attention", "full_attention"]
+    own = types + draw.choices(types, k=draw.randint(0, 2))
+    shared = draw.choices(types, k=draw.randint(0, 2))
+    return len(shared) + 1, [*own, *shared, "full_attention"]
 
 
 def _of_other(draw: random.Random, family: str) -> dict[str, object]:
     experts = draw.randint(2, 9)
     mixture: dict[str, object] = {"num_local_experts": experts, "num_experts_per_tok": draw.randint(1, experts)}
     match family:
+        case "mllama_text_model":
+            return {"cross_attention_layers": draw.sample(range(5), draw.randint(1, 3))}
+        case "gemma3n_text":
+            shared, types = _shared_layers(draw)
+            return {
+                "num_hidden_layers": len(types), "layer_types": types, "num_kv_shared_layers": shared,
+                "vocab_size_per_layer_input": draw.randint(10, 99), "laurel_rank": draw.randint(1, 9),
+                "hidden_size_per_layer_input": draw.randint(1, 30), "altup_num_inputs": draw.randint(2, 5),
+                "intermediate_size": [draw.randint(1, 99) for _ in types], "pad_token_id": 0,
+            }  # fmt: skip
+        case "gemma4_text" | "gemma4_unified_text":
+            shared, types = _shared_layers(draw)
+            alike, of_experts = draw.choice([True, False]), draw.choice([True, False])
+            return mixture | {
+                "num_hidden_layers": len(types), "layer_types": types, "num_kv_shared_layers": shared,
+                "vocab_size_per_layer_input": draw.randint(10, 99), "global_head_dim": 2 * draw.randint(1, 20),
+                "hidden_size_per_layer_input": draw.choice([0, draw.randint(1, 30)]) if family == "gemma4_text" else 0,
+                "attention_k_eq_v": alike, "num_global_key_value_heads": draw.choice([None, 1]),
+                "use_double_wide_mlp": draw.choice([True, False]), "pad_token_id": 0,
+                "enable_moe_block": of_experts and family == "gemma4_text",
+                "moe_intermediate_size": draw.randint(1, 99),
+                "num_experts": experts, "top_k_experts": draw.randint(1, experts),
+            }  # fmt: skip
         case "gpt_oss":
             return mixture
         case "qwen2_moe" | "qwen3_moe" | "qwen3_omni_moe_text" | "qwen3_vl_moe_text":

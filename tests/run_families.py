@@ -19,6 +19,7 @@ RUN = Path(__file__).parent / "data" / "llm" / "run_families.jsonl"
 FAMILIES = (
     "llama", "mistral", "gpt2", "gpt_neox", "falcon", "phi3", "mixtral", "olmo2", "olmo3", "cohere2", "starcoder2",
     "bloom", "gemma", "gptj", "olmoe", "opt", "exaone4", "granite", "t5", "whisper", "bart", "qwen2_5_vl_text",
+    "gemma3n_text", "gemma4_text",
 )  # fmt: skip
 VARIATIONS = 3
 SCRIPT = """
@@ -89,6 +90,8 @@ def small(draw: random.Random, family: str) -> tuple[dict[str, object], int, int
     """Return the fields of a small model with room for its prompt, tokens of prompts, and how many there are."""
     values = drawn(draw, family) if family in ROWS else drawn_other(draw, family)
     positions = ROWS[family].positions if family in ROWS else ()
+    if family == "gemma4_text":
+        values["hidden_size_per_layer_input"] = values["hidden_size_per_layer_input"] or 8  # its class runs no other
     return values | dict.fromkeys(positions, 64), draw.randint(5, 40), draw.randint(1, 4)
 
 

@@ -1,7 +1,9 @@
 """Bytes that a chip holds: weights by their formats, and caches by their blocks."""
 
+from collections.abc import Sequence
+
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import DenseMlp, Layer, Model
+from dfcompile.language_models.model import DenseMlp, Layer, Model, Product
 from dfcompile.language_models.steps.batch import Batch
 
 
@@ -13,7 +15,7 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
     mlp, precision = layer.mlp, precision.within(layer.formats)
     matrices = sum(attention.weights(hidden) for attention in layer.attentions)
     rest = layer.attention_parameters(hidden) - matrices + layer.norm_parameters(hidden)
-    held = precision.attention.bytes_of(matrices)
+    held = precision.attention.bytes_of(matrices) + precision.mlp.bytes_of(layer.product_parameters)
     if isinstance(mlp, DenseMlp):
         matrices = hidden * (mlp.opening + mlp.width)
         rest += mlp.parameters(hidden) - matrices
@@ -28,14 +30,20 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
 
 
 def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
-    """Bytes of the tables that are looked up, shared by a tensor group."""
-    return precision.embedding.bytes_of((-(-model.vocabulary // tensor) + model.positions) * model.hidden)
+    """Bytes of the tables that are looked up, shared by a tensor group, and of products before the layers."""
+    width, rows = model.row_tables
+    elements = (-(-model.vocabulary // tensor) + model.positions) * model.hidden + width * -(-rows // tensor)
+    return precision.embedding.bytes_of(elements) + _product_bytes(model.opening, precision)
 
 
 def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
-    """Bytes of the head and of the last norm; the head may be the embedding."""
+    """Bytes of the head, of the last norm and of products after the layers; the head may be the embedding."""
     matrix = 0 if model.tied else precision.head.bytes_of(-(-model.vocabulary // tensor) * model.hidden)
-    return matrix + precision.vectors.bytes_of(model.end_parameters)
+    return matrix + precision.vectors.bytes_of(model.end_parameters) + _product_bytes(model.closing, precision)
+
+
+def _product_bytes(products: Sequence[Product], precision: Precision) -> int:
+    return precision.mlp.bytes_of(sum(one.parameters for one in products))
 
 
 def weight_bytes(model: Model, precision: Precision) -> int:

@@ -39,7 +39,11 @@ class Reach(Struct, frozen=True):
 
 
 class Attention(Struct, frozen=True):
-    """Attention of ``heads`` query heads over ``kv_heads`` heads of keys and values: MHA, GQA or MQA."""
+    """Attention of ``heads`` query heads over ``kv_heads`` heads of keys and values: MHA, GQA or MQA.
+
+    ``kv_products`` is how many products make keys and values: 2; 1 where values are keys before their rotation; 0 where
+    both are those of a layer before, in whose cache they stay.
+    """
 
     heads: int
     kv_heads: int
@@ -52,6 +56,7 @@ class Attention(Struct, frozen=True):
     sinks: int = 0
     gated: bool = False  # whether a gate, as wide as the results, is projected as well
     key_bias: bool = True  # of keys, where queries and values have biases
+    kv_products: int = 2
 
     @property
     def grouped(self) -> int:
@@ -62,12 +67,13 @@ class Attention(Struct, frozen=True):
     def projected(self) -> int:
         """Columns of queries, keys and values together, and of the gate."""
         gate = self.heads * self.v_dim * self.gated
-        return self.heads * self.qk_dim + self.kv_heads * (self.qk_dim + self.v_dim) + gate
+        made = (0, self.qk_dim, self.qk_dim + self.v_dim)[self.kv_products]
+        return self.heads * self.qk_dim + self.kv_heads * made + gate
 
     @property
     def kv_elements(self) -> int:
         """Elements that one token leaves in the cache of one layer."""
-        return self.kv_heads * (self.qk_dim + self.v_dim)
+        return self.kv_heads * (self.qk_dim + self.v_dim) if self.kv_products else 0
 
     def weights(self, hidden: int) -> int:
         """Elements of the matrices."""
@@ -79,6 +85,15 @@ class Attention(Struct, frozen=True):
         biased -= (not self.key_bias) * self.kv_heads * self.qk_dim
         biases = self.qkv_bias * biased + self.output_bias * hidden
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
+
+
+@unique
+class Operand(StrEnum):
+    """Whose matrix a product beside attention and MLP has."""
+
+    OWN = "own"
+    BEFORE = "before"
+    ACTIVATIONS = "activations"
 
 
 class LatentAttention(Struct, frozen=True):
@@ -172,18 +187,38 @@ class Experts(Struct, frozen=True):
         return router + experts * expert.parameters(hidden) + shared
 
 
+class Product(Struct, frozen=True):
+    """A product of every token beside attention and MLP: ``rows`` rows of it with a matrix ``[k, n]``.
+
+    ``of`` says whose matrix: weights of its own, those of a product before, or activations, one matrix per token.
+    """
+
+    name: str
+    k: int
+    n: int
+    rows: int = 1
+    of: Operand = Operand.OWN
+
+    @property
+    def parameters(self) -> int:
+        """Elements of its own weights."""
+        return self.k * self.n if self.of is Operand.OWN else 0
+
+
 class Layer(Struct, frozen=True):
     """One layer: attention, MLP or experts, and its norms.
 
     Attributes:
         attention: to the tokens of the sequence, or to an encoder's instead.
         mlp: after it.
-        norms: before or after attention and MLP.
+        norms: before or after attention, MLP and products.
         norm_biases: whether its norms have biases.
         formats: of matrices that are stored otherwise than those of most layers.
         norm_weights: whether its norms have weights.
         extra_parameters: of vectors beside: norms within attention and MLP, parameters of activation functions.
         cross: attention to an encoder's tokens, between the other one and the MLP.
+        products: beside attention and MLP.
+        carried: further elements of a token that elementwise kernels read and write.
     """
 
     attention: Attention | LatentAttention
@@ -194,6 +229,8 @@ class Layer(Struct, frozen=True):
     norm_weights: bool = True
     extra_parameters: int = 0
     cross: Attention | None = None
+    products: tuple[Product, ...] = ()
+    carried: int = 0
 
     @property
     def attentions(self) -> tuple[Attention | LatentAttention, ...]:
@@ -203,6 +240,11 @@ class Layer(Struct, frozen=True):
     def attention_parameters(self, hidden: int) -> int:
         """Elements of all attention."""
         return sum(one.parameters(hidden) for one in self.attentions)
+
+    @property
+    def product_parameters(self) -> int:
+        """Elements of the products beside attention and MLP."""
+        return sum(one.parameters for one in self.products)
 
     def norm_parameters(self, hidden: int) -> int:
         """Elements of the norms before or after attention and MLP, and of vectors beside."""
@@ -232,6 +274,9 @@ class Model(Struct, frozen=True):
         norm_weights: whether the last norm has weights.
         vectors: elements of further norms and biases outside of layers.
         most_context: tokens of the longest sequence; 0: not said.
+        row_tables: elements of a row of further tables that are looked up by token, and how many rows there are.
+        opening: products of every token before the layers.
+        closing: products of every token after them.
         most_encoded: tokens that an encoder takes at most; 0: not said.
         notes: what the configuration left out and what was taken for it.
     """
@@ -247,6 +292,9 @@ class Model(Struct, frozen=True):
     norm_weights: bool = True
     vectors: int = 0
     most_context: int = 0
+    row_tables: tuple[int, int] = (0, 0)
+    opening: tuple[Product, ...] = ()
+    closing: tuple[Product, ...] = ()
     most_encoded: int = 0
     notes: tuple[str, ...] = ()
 
@@ -254,6 +302,11 @@ class Model(Struct, frozen=True):
     def end_parameters(self) -> int:
         """Elements of the last norm, and of further norms and biases outside of layers."""
         return self.hidden * (self.norm_weights + self.norm_biases) + self.vectors
+
+    @property
+    def has_simple_ends(self) -> bool:
+        """Whether there are only an embedding before the layers, and a head after them."""
+        return not (self.opening or self.closing or self.row_tables[0])
 
     @property
     def most_experts(self) -> int:
@@ -271,14 +324,18 @@ class Model(Struct, frozen=True):
         """Layers that are the same, in the order in which they come first."""
         kinds, names = [], Counter[str]()
         for layer, count in Counter(self.layers).items():
-            attention = " and ".join(
-                "latent" if isinstance(one, LatentAttention) else one.reach.name for one in layer.attentions
-            )
+            attention = " and ".join(map(_named, layer.attentions))
             mlp = "experts" if isinstance(layer.mlp, Experts) else "dense"
             name = f"{attention} attention, {mlp}{''.join(f', {word} {form.name}' for word, form in layer.formats)}"
             names[name] += 1
             kinds.append(LayerKind(layer, count, name if names[name] == 1 else f"{name} #{names[name]}"))
         return tuple(kinds)
+
+
+def _named(attention: Attention | LatentAttention) -> str:
+    if isinstance(attention, LatentAttention):
+        return "latent"
+    return attention.reach.name if attention.kv_products else f"sharing {attention.reach.name}"
 
 
 def with_encoder(model: Model, tokens: int) -> Model:

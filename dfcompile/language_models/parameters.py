@@ -1,5 +1,6 @@
 """Parameters and cached elements of a model: exact integers."""
 
+import math
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -12,12 +13,13 @@ class Parameters(Struct, frozen=True):
 
     Attributes:
         attention: matrices, biases, norms of queries and keys, sinks.
-        mlp: dense ones, experts, routers.
+        mlp: dense ones, experts, routers, and products beside them, in layers or before and after all.
         norms: of the layers and the last one.
         embedding: of tokens and learned positions.
         head: of the vocabulary; 0 where it is the embedding.
         inactive: of experts that one token does not use.
-        lookup_only: of tables of which a token uses a row: positions, and the embedding unless it is the head.
+        lookup_only: of tables of which a token uses a row: positions, further ones, and the embedding unless it is
+            the head.
     """
 
     attention: int
@@ -47,16 +49,18 @@ class Parameters(Struct, frozen=True):
 def parameters_of(model: Model) -> Parameters:
     """Count the parameters of a model."""
     hidden = model.hidden
-    embedding, positions = model.vocabulary * hidden, model.positions * hidden
+    embedding, tables = model.vocabulary * hidden, model.positions * hidden + math.prod(model.row_tables)
     mlp = sum(layer.mlp.parameters(hidden) for layer in model.layers)
+    beside = sum(one.parameters for one in (*model.opening, *model.closing))
+    beside += sum(layer.product_parameters for layer in model.layers)
     return Parameters(
         attention=sum(layer.attention_parameters(hidden) for layer in model.layers),
-        mlp=mlp,
+        mlp=mlp + beside,
         norms=sum(layer.norm_parameters(hidden) for layer in model.layers) + model.end_parameters,
-        embedding=embedding + positions,
+        embedding=embedding + tables,
         head=0 if model.tied else embedding,
         inactive=mlp - sum(layer.mlp.active_parameters(hidden) for layer in model.layers),
-        lookup_only=positions + (0 if model.tied else embedding),
+        lookup_only=tables + (0 if model.tied else embedding),
     )
 
 

@@ -242,6 +242,9 @@ def _with_encoder(model: Model, asked: LanguageOptions) -> Model:
     for name in ("serve", "train", "map", "shared_prefix"):
         if getattr(asked, name):
             check_has_no_encoder(model, f"--{name.replace('_', '-')}")
+    if asked.train and not model.has_simple_ends:
+        found = f"{model.model_type!r}, which has more before and after its layers"
+        raise UserError(f"--train: found {found}, against an embedding and a head")
     tokens, most = asked.encoder_tokens, model.most_encoded
     if tokens is None:
         return model

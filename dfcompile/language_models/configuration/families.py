@@ -11,8 +11,9 @@ from dfcompile.language_models.configuration.composed import (
     sparse_layers,
     window_of,
 )
-from dfcompile.language_models.configuration.encoder_decoders import t5
+from dfcompile.language_models.configuration.encoder_decoders import mllama, t5
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.records import replace
@@ -155,8 +156,11 @@ FAMILIES: Mapping[str, Reader] = {
     **{name: composed(row) for name, row in ROWS.items()},
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "youtu"), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
+    "gemma3n_text": gemma3n,
+    **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), gemma4),
     "gpt_oss": _gpt_oss,
     "llama4_text": _llama4,
+    "mllama_text_model": mllama,
     **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), t5),
     **dict.fromkeys(("qwen2", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl_text"), _qwen),
     **dict.fromkeys(("qwen3", "qwen3_moe", "qwen3_omni_moe_text", "qwen3_vl_moe_text"), _qwen),

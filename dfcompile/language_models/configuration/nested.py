@@ -9,6 +9,9 @@ _DTYPES = ("dtype", "torch_dtype")
 # The text model of a type, where its configuration leaves that out, or has the text model's fields beside the others.
 TEXT_TYPES: Mapping[str, str] = {
     "gemma3": "gemma3_text",
+    "gemma3n": "gemma3n_text",
+    "gemma4": "gemma4_text",
+    "gemma4_unified": "gemma4_unified_text",
     "glm46v": "glm4v_text",
     "glm4v": "glm4v_text",
     "glmga": "glm4v_text",
@@ -17,6 +20,7 @@ TEXT_TYPES: Mapping[str, str] = {
     "granite4_vision": "granite4_vision_text",
     "hunyuan_vl": "hunyuan_vl_text",
     "llama4": "llama4_text",
+    "mllama": "mllama_text_model",
     "paddleocr_vl": "paddleocr_vl_text",
     "qwen2_5_omni": "qwen2_5_omni_text",
     "qwen2_5_omni_thinker": "qwen2_5_omni_text",

@@ -176,6 +176,7 @@ def layer_graph(
     """
     if len(batch.groups) > 1:
         raise UserError(f"--map: {batch.name}: found sequences of {len(batch.groups)} lengths in a step against one")
+    _check(layer)
     (group,) = batch.groups
     graph = GraphBuilder(_extents(layer, hidden, group, choices), precision.within(layer.formats))
     x = graph.array("x", "bqh", TensorKind.INPUT)
@@ -194,6 +195,19 @@ def layer_graph(
         made = _between(graph, "mlp_post_norm", made)
     graph.elementwise("mlp_residual", (middle, made), graph.array("y", "bqh", TensorKind.OUTPUT), "bqh")
     return graph.finish(name, _ASSUMED)
+
+
+def _check(layer: Layer) -> None:
+    """Check that a layer has no parts of which there are no kernels here.
+
+    Raises:
+        UserError: it has.
+    """
+    found = [one.name for one in layer.products]
+    if isinstance(layer.attention, Attention) and layer.attention.kv_products < 2:
+        found = ["keys and values of another product or layer", *found]
+    if found:
+        raise UserError(f"--map: found a layer with {', '.join(found)}, which are not mapped")
 
 
 def ends_graph(model: Model, batch: Batch, precision: Precision) -> DataflowGraph:

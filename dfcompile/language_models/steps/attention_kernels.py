@@ -184,8 +184,10 @@ def _opening(attention: Attention, hidden: int, batch: Batch, precision: Precisi
     """Yield the products that make queries, keys and values: of an encoder's tokens where a sequence begins."""
     role, tokens, width = Role.OPENING, batch.tokens, attention.qk_dim + attention.v_dim
     if attention.reach.mask is not Mask.ENCODER:
-        yield projection("qkv_proj", tokens, hidden, attention.projected, precision, role=role)
-        yield _kv_store(attention.kv_heads, width, tokens, precision)
+        name = "qkv_proj" if attention.kv_products else "q_proj"
+        yield projection(name, tokens, hidden, attention.projected, precision, role=role)
+        if attention.kv_products:
+            yield _kv_store(attention.kv_heads, width, tokens, precision)
         return
     yield projection("q_proj", tokens, hidden, attention.projected - attention.kv_elements, precision, role=role)
     if taken := batch.begun * attention.reach.extent:

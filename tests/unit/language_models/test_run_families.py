@@ -18,9 +18,9 @@ ROWS = [json.loads(line) for line in RUN.read_text().splitlines()]
 BF16 = uniform(FORMATS["bf16"])
 
 
-def test_22_families_were_run() -> None:
+def test_24_families_were_run() -> None:
     assert [row["values"]["model_type"] for row in ROWS] == [name for name in FAMILIES for _ in range(VARIATIONS)]
-    assert len(FAMILIES) == 22
+    assert len(FAMILIES) == 24
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["values"]["model_type"]))
