@@ -151,10 +151,11 @@ OTHERS = (  # that are no rows of the table
     "glm4_moe_lite", "youtu", "llama4_text",
     "t5", "mt5", "umt5", "longt5", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_omni_moe_text",
     "qwen3_vl_moe_text", "gemma3n_text", "gemma4_text", "gemma4_unified_text", "mllama_text_model",
+    "deepseek_v32", "glm_moe_dsa",
 )  # fmt: skip
 Drawn = TypeVar("Drawn")
 _T5 = ("t5", "mt5", "umt5", "longt5")
-_LATENT = ("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "youtu")
+_LATENT = ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "youtu")
 
 
 def _drawn_t5(draw: random.Random, family: str) -> dict[str, object]:
@@ -239,12 +240,15 @@ def _of_other(draw: random.Random, family: str) -> dict[str, object]:
             return mixture | {
                 "intermediate_size_mlp": draw.randint(1, 99), "interleave_moe_layer_step": draw.randint(1, 3),
             }  # fmt: skip
-        case "deepseek_v2" | "deepseek_v3" | "glm4_moe_lite" | "youtu":
+        case "deepseek_v2" | "deepseek_v3" | "deepseek_v32" | "glm4_moe_lite" | "glm_moe_dsa" | "youtu":
+            rank, any_rank = draw.randint(1, 60), family in ("deepseek_v2", "deepseek_v3")
             return {
+                "index_n_heads": draw.randint(1, 9), "index_head_dim": 2 * draw.randint(9, 30),
+                "index_topk": draw.randint(1, 30), "index_topk_freq": draw.randint(1, 3),
                 "n_routed_experts": 8, "num_experts_per_tok": 2, "n_group": 2, "topk_group": 1,
                 "moe_intermediate_size": draw.randint(1, 99), "n_shared_experts": draw.randint(1, 3),
                 "first_k_dense_replace": draw.randint(0, 3),
-                "q_lora_rank": draw.choice([None, draw.randint(1, 60)] if "_v" in family else [draw.randint(1, 60)]),
+                "q_lora_rank": draw.choice([None, rank] if any_rank else [rank]),
                 "kv_lora_rank": draw.randint(1, 60), "qk_rope_head_dim": 2 * draw.randint(1, 9),
                 "qk_nope_head_dim": draw.randint(1, 30), "v_head_dim": draw.randint(1, 30),
             }  # fmt: skip

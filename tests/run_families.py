@@ -19,7 +19,7 @@ RUN = Path(__file__).parent / "data" / "llm" / "run_families.jsonl"
 FAMILIES = (
     "llama", "mistral", "gpt2", "gpt_neox", "falcon", "phi3", "mixtral", "olmo2", "olmo3", "cohere2", "starcoder2",
     "bloom", "gemma", "gptj", "olmoe", "opt", "exaone4", "granite", "t5", "whisper", "bart", "qwen2_5_vl_text",
-    "gemma3n_text", "gemma4_text",
+    "gemma3n_text", "gemma4_text", "deepseek_v3", "deepseek_v32", "glm_moe_dsa",
 )  # fmt: skip
 VARIATIONS = 3
 SCRIPT = """
@@ -35,15 +35,15 @@ SEEING = {  # text models that have a head only as part of one that sees as well
 }
 
 
-def watched(layer, held):
-    update = layer.update
+def watched(layer, held, name):
+    update = getattr(layer, name)
 
     def updated(*given, **named):
         found = update(*given, **named)
-        held.append(sum(one.nbytes for one in found[:2]))
+        held.append(sum(one.nbytes for one in found[:2]) if isinstance(found, tuple) else found.nbytes)
         return found
 
-    layer.update = updated
+    setattr(layer, name, updated)
 
 
 for line in sys.stdin:
@@ -72,7 +72,9 @@ for line in sys.stdin:
             held += [layer.keys.nbytes + layer.values.nbytes for layer in crossed.layers] if crossed else []
             own = getattr(cache, "self_attention_cache", cache)
             for layer in () if cache is None else own.layers:
-                watched(layer, held)
+                watched(layer, held, "update")
+                if hasattr(layer, "update_indexer"):
+                    watched(layer, held, "update_indexer")
             given |= {name: torch.zeros((count, length), dtype=torch.long), "past_key_values": cache}
             if outer:
                 given["position_ids"] = torch.zeros((3, count, length), dtype=torch.long)
@@ -92,6 +94,8 @@ def small(draw: random.Random, family: str) -> tuple[dict[str, object], int, int
     positions = ROWS[family].positions if family in ROWS else ()
     if family == "gemma4_text":
         values["hidden_size_per_layer_input"] = values["hidden_size_per_layer_input"] or 8  # its class runs no other
+    if "kv_lora_rank" in values:
+        values["num_key_value_heads"] = values["num_attention_heads"]  # latents are made to so many
     return values | dict.fromkeys(positions, 64), draw.randint(5, 40), draw.randint(1, 4)
 
 

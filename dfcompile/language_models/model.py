@@ -96,8 +96,27 @@ class Operand(StrEnum):
     ACTIVATIONS = "activations"
 
 
+class Indexer(Struct, frozen=True):
+    """What chooses the tokens that a query attends to: heads of queries, and one key of each token in the cache."""
+
+    heads: int
+    dim: int
+
+    def weights(self, hidden: int, q_rank: int) -> int:
+        """Elements of the matrices of queries and keys."""
+        return self.dim * (q_rank * self.heads + hidden)
+
+    def vectors(self, hidden: int) -> int:
+        """Elements of the matrix that weighs heads, which is not quantised, and of the norm of keys."""
+        return hidden * self.heads + 2 * self.dim
+
+
 class LatentAttention(Struct, frozen=True):
-    """Multi-head latent attention (MLA): the cache holds ``kv_rank + rope`` elements per token [deepseek24]."""
+    """Multi-head latent attention (MLA): the cache holds ``kv_rank + rope`` elements per token [deepseek24].
+
+    With ``chosen``, a query attends to so many tokens at most: those that ``indexer`` chooses, or that of a layer
+    before.
+    """
 
     heads: int
     q_rank: int  # 0: queries are projected at once
@@ -107,6 +126,8 @@ class LatentAttention(Struct, frozen=True):
     v_dim: int
     bias: bool = False
     reach: Reach = Reach()
+    chosen: int = 0  # 0: all
+    indexer: Indexer | None = None
 
     @property
     def qk_dim(self) -> int:
@@ -114,9 +135,14 @@ class LatentAttention(Struct, frozen=True):
         return self.nope + self.rope
 
     @property
+    def latent(self) -> int:
+        """Elements of the latent of one token."""
+        return self.kv_rank + self.rope
+
+    @property
     def kv_elements(self) -> int:
         """Elements that one token leaves in the cache of one layer."""
-        return self.kv_rank + self.rope
+        return self.latent + (0 if self.indexer is None else self.indexer.dim)
 
     @property
     def expanded(self) -> int:
@@ -127,13 +153,15 @@ class LatentAttention(Struct, frozen=True):
         """Elements of the matrices."""
         queries = self.heads * self.qk_dim
         asked = hidden * self.q_rank + self.q_rank * queries if self.q_rank else hidden * queries
-        latent = hidden * (self.kv_rank + self.rope) + self.kv_rank * self.expanded
-        return asked + latent + self.heads * self.v_dim * hidden
+        latent = hidden * self.latent + self.kv_rank * self.expanded
+        index = 0 if self.indexer is None else self.indexer.weights(hidden, self.q_rank)
+        return asked + latent + self.heads * self.v_dim * hidden + index
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases and the norms of the latents."""
-        biases = self.bias * (self.q_rank + self.kv_rank + self.rope + hidden)
-        return self.weights(hidden) + biases + self.q_rank + self.kv_rank
+        biases = self.bias * (self.q_rank + self.latent + hidden)
+        index = 0 if self.indexer is None else self.indexer.vectors(hidden)
+        return self.weights(hidden) + biases + self.q_rank + self.kv_rank + index
 
 
 class DenseMlp(Struct, frozen=True):
@@ -314,9 +342,14 @@ class Model(Struct, frozen=True):
         return max((layer.mlp.count for layer in self.layers if isinstance(layer.mlp, Experts)), default=0)
 
     @property
+    def attentions(self) -> tuple[Attention | LatentAttention, ...]:
+        """All attention of all layers."""
+        return tuple(one for layer in self.layers for one in layer.attentions)
+
+    @property
     def encoder_tokens(self) -> int:
         """Tokens of an encoder that each sequence attends to; 0 without an encoder."""
-        reaches = (one.reach for layer in self.layers for one in layer.attentions)
+        reaches = (one.reach for one in self.attentions)
         return max((reach.extent for reach in reaches if reach.mask is Mask.ENCODER), default=0)
 
     @property
@@ -334,7 +367,9 @@ class Model(Struct, frozen=True):
 
 def _named(attention: Attention | LatentAttention) -> str:
     if isinstance(attention, LatentAttention):
-        return "latent"
+        if not attention.chosen:
+            return "latent"
+        return f"latent {'shared ' if attention.indexer is None else ''}top-{attention.chosen}"
     return attention.reach.name if attention.kv_products else f"sharing {attention.reach.name}"
 
 

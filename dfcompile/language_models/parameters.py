@@ -1,11 +1,10 @@
 """Parameters and cached elements of a model: exact integers."""
 
 import math
-from collections.abc import Iterator
 
 from msgspec import Struct
 
-from dfcompile.language_models.model import Attention, LatentAttention, Mask, Model
+from dfcompile.language_models.model import Mask, Model
 
 
 class Parameters(Struct, frozen=True):
@@ -66,14 +65,10 @@ def parameters_of(model: Model) -> Parameters:
 
 def kv_elements_per_token(model: Model) -> int:
     """Elements that one more token of a short sequence leaves in the caches of all layers."""
-    return sum(one.kv_elements for one in _attentions(model) if one.reach.mask is not Mask.ENCODER)
+    return sum(one.kv_elements for one in model.attentions if one.reach.mask is not Mask.ENCODER)
 
 
 def encoder_kv_elements(model: Model) -> int:
     """Elements that an encoder's tokens leave in the caches of all layers, of each sequence."""
-    encoders = (one for one in _attentions(model) if one.reach.mask is Mask.ENCODER)
+    encoders = (one for one in model.attentions if one.reach.mask is Mask.ENCODER)
     return sum(one.reach.extent * one.kv_elements for one in encoders)
-
-
-def _attentions(model: Model) -> Iterator[Attention | LatentAttention]:
-    return (one for layer in model.layers for one in layer.attentions)

@@ -14,7 +14,7 @@ from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
-from dfcompile.language_models.model import Experts, Model, with_encoder, with_formats
+from dfcompile.language_models.model import Experts, LatentAttention, Model, with_encoder, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments
 from dfcompile.language_models.parameters import Parameters, encoder_kv_elements, kv_elements_per_token, parameters_of
@@ -245,6 +245,8 @@ def _with_encoder(model: Model, asked: LanguageOptions) -> Model:
     if asked.train and not model.has_simple_ends:
         found = f"{model.model_type!r}, which has more before and after its layers"
         raise UserError(f"--train: found {found}, against an embedding and a head")
+    if asked.train and any(isinstance(one, LatentAttention) and one.chosen for one in model.attentions):
+        raise UserError(f"--train: found {model.model_type!r}, whose layers attend to chosen tokens, against all")
     tokens, most = asked.encoder_tokens, model.most_encoded
     if tokens is None:
         return model

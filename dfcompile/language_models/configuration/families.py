@@ -15,7 +15,17 @@ from dfcompile.language_models.configuration.encoder_decoders import mllama, t5
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.rows import ROWS
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
+from dfcompile.language_models.model import (
+    Attention,
+    DenseMlp,
+    Experts,
+    Indexer,
+    LatentAttention,
+    Layer,
+    Mask,
+    Model,
+    Reach,
+)
 from dfcompile.records import replace
 
 Reader = Callable[[Fields], Model]
@@ -84,6 +94,9 @@ def _qwen(fields: Fields) -> Model:
     return model_of_layers(fields, hidden, _layers(attention, reaches, mlps))
 
 
+_CHOOSING = ("deepseek_v32", "glm_moe_dsa")  # whose queries attend to some tokens that an indexer chooses
+
+
 def _deepseek(fields: Fields) -> Model:
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     attention = LatentAttention(
@@ -95,6 +108,10 @@ def _deepseek(fields: Fields) -> Model:
         v_dim=fields.count("v_head_dim"),
         bias=fields.flag("attention_bias"),
     )
+    if fields.family in _CHOOSING:
+        indexer = Indexer(fields.count("index_n_heads"), fields.count("index_head_dim"))
+        attention = replace(attention, chosen=fields.count("index_topk"), indexer=indexer)
+        fields.count("q_lora_rank")  # which queries of the indexer are made of
     dense = DenseMlp(fields.count("intermediate_size"))
     if fields.family == "youtu":
         return model_of_layers(fields, hidden, (Layer(attention, dense),) * layers)
@@ -108,8 +125,26 @@ def _deepseek(fields: Fields) -> Model:
     if fields.stated("mlp_bias"):
         raise fields.wrong("mlp_bias", "true, which is not modelled, against false")
     sparse = sparse_layers(fields, layers, lambda layer: layer >= first and layer % frequency == 0)
-    made = tuple(Layer(attention, experts if one else dense) for one in sparse)
+    shared = replace(attention, indexer=None)
+    attentions = [attention if one else shared for one in _indexed(fields, layers)]
+    made = tuple(Layer(one, experts if many else dense) for one, many in zip(attentions, sparse, strict=True))
     return model_of_layers(fields, hidden, made)
+
+
+def _indexed(fields: Fields, layers: int) -> Sequence[bool]:
+    """Return which layers choose tokens themselves; the others attend to those of the layer before."""
+    if fields.family != "glm_moe_dsa":
+        return (True,) * layers
+    pattern = fields.stated("index_topk_pattern")
+    if pattern is not None:
+        raise fields.wrong("index_topk_pattern", f"{str(pattern)[:40]!r}, which is not modelled (give indexer_types)")
+    words = fields.per_layer("indexer_types", layers)
+    if words is None:
+        every, offset = fields.count("index_topk_freq"), fields.count("index_skip_topk_offset", least=0)
+        return [max(layer - offset + 1, 0) % every == 0 for layer in range(layers)]
+    if words[0] != "full" or not set(words) <= {"full", "shared"}:
+        raise fields.wrong("indexer_types", f"{words[0]!r} first of {sorted(set(words))} against full, shared")
+    return [word == "full" for word in words]
 
 
 def _gemma(fields: Fields) -> Model:
@@ -154,7 +189,7 @@ def _gpt_oss(fields: Fields) -> Model:
 
 FAMILIES: Mapping[str, Reader] = {
     **{name: composed(row) for name, row in ROWS.items()},
-    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "youtu"), _deepseek),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "youtu", *_CHOOSING), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
     "gemma3n_text": gemma3n,
     **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), gemma4),

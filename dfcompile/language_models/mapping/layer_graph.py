@@ -204,7 +204,9 @@ def _check(layer: Layer) -> None:
         UserError: it has.
     """
     found = [one.name for one in layer.products]
-    if isinstance(layer.attention, Attention) and layer.attention.kv_products < 2:
+    if isinstance(layer.attention, LatentAttention) and layer.attention.chosen:
+        found = ["attention to chosen tokens", *found]
+    elif isinstance(layer.attention, Attention) and layer.attention.kv_products < 2:
         found = ["keys and values of another product or layer", *found]
     if found:
         raise UserError(f"--map: found a layer with {', '.join(found)}, which are not mapped")

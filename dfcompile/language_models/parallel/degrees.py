@@ -156,9 +156,12 @@ def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:
     Raises:
         InfeasibleError: a dimension does not divide; the message names it.
     """
-    if degrees.sequence > 1 and any(one.reach.mask is Mask.ENCODER for one in layer.attentions):
-        found = f"{degrees.sequence} chips that share a sequence"
-        raise InfeasibleError(f"degrees: found {found} against 1, where layers attend to an encoder's tokens")
+    for one in layer.attentions if degrees.sequence > 1 else ():
+        is_chosen = isinstance(one, LatentAttention) and one.chosen
+        if is_chosen or one.reach.mask is Mask.ENCODER:
+            found = f"{degrees.sequence} chips that share a sequence"
+            which = "chosen tokens" if is_chosen else "an encoder's tokens"
+            raise InfeasibleError(f"degrees: found {found} against 1, where layers attend to {which}")
     cross = None if layer.cross is None else _grouped(layer.cross, degrees.tensor)
     attention, mlp = _attention(layer.attention, degrees.tensor), _mlp(layer.mlp, degrees)
     return replace(layer, attention=attention, cross=cross, mlp=mlp)

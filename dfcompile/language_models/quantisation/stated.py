@@ -89,6 +89,8 @@ _OTHERWISE = frozenset(
 )  # fmt: skip
 _LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")
 
+_INDEXER = ("self_attn.indexer.wq_b", "self_attn.indexer.wk")
+
 
 def modules_of(model: Model, experts: Iterable[int]) -> Iterator[Module]:
     """Yield all modules with matrices: of layers, the embedding, and the head if it is not the embedding.
@@ -120,7 +122,7 @@ def _of_layer(layer: Layer, naming: _Naming, experts: Sequence[int]) -> Iterator
     attention = naming.attention
     if isinstance(layer.attention, LatentAttention):
         asked = ("self_attn.q_a_proj", "self_attn.q_b_proj") if layer.attention.q_rank else ("self_attn.q_proj",)
-        attention = (*asked, *_LATENT)
+        attention = (*asked, *_LATENT, *(() if layer.attention.indexer is None else _INDEXER))
     yield from ((tail, LINEAR, "attention") for tail in attention)
     if isinstance(layer.mlp, DenseMlp):
         yield from ((tail, LINEAR, "mlp") for tail in naming.mlp)
