@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from dfcompile.language_models.formats import Precision
-from dfcompile.language_models.model import DenseMlp, Layer, Model, Product
+from dfcompile.language_models.model import DenseMlp, Layer, Model
+from dfcompile.language_models.products import Product
 from dfcompile.language_models.steps.batch import Batch
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum, unique
 from msgspec import Struct
 
 from dfcompile.language_models.formats import ClassFormats
+from dfcompile.language_models.products import Indexer, Product
 from dfcompile.records import replace
 
 
@@ -85,30 +86,6 @@ class Attention(Struct, frozen=True):
         biased -= (not self.key_bias) * self.kv_heads * self.qk_dim
         biases = self.qkv_bias * biased + self.output_bias * hidden
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
-
-
-@unique
-class Operand(StrEnum):
-    """Whose matrix a product beside attention and MLP has."""
-
-    OWN = "own"
-    BEFORE = "before"
-    ACTIVATIONS = "activations"
-
-
-class Indexer(Struct, frozen=True):
-    """What chooses the tokens that a query attends to: heads of queries, and one key of each token in the cache."""
-
-    heads: int
-    dim: int
-
-    def weights(self, hidden: int, q_rank: int) -> int:
-        """Elements of the matrices of queries and keys."""
-        return self.dim * (q_rank * self.heads + hidden)
-
-    def vectors(self, hidden: int) -> int:
-        """Elements of the matrix that weighs heads, which is not quantised, and of the norm of keys."""
-        return hidden * self.heads + 2 * self.dim
 
 
 class LatentAttention(Struct, frozen=True):
@@ -213,24 +190,6 @@ class Experts(Struct, frozen=True):
         router, expert = self.count * (hidden + self.router_bias), DenseMlp(self.width, bias=self.bias)
         shared = self.shared.parameters(hidden) + self.shared_gate * hidden
         return router + experts * expert.parameters(hidden) + shared
-
-
-class Product(Struct, frozen=True):
-    """A product of every token beside attention and MLP: ``rows`` rows of it with a matrix ``[k, n]``.
-
-    ``of`` says whose matrix: weights of its own, those of a product before, or activations, one matrix per token.
-    """
-
-    name: str
-    k: int
-    n: int
-    rows: int = 1
-    of: Operand = Operand.OWN
-
-    @property
-    def parameters(self) -> int:
-        """Elements of its own weights."""
-        return self.k * self.n if self.of is Operand.OWN else 0
 
 
 class Layer(Struct, frozen=True):

@@ -15,17 +15,8 @@ from dfcompile.language_models.configuration.encoder_decoders import mllama, t5
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.rows import ROWS
-from dfcompile.language_models.model import (
-    Attention,
-    DenseMlp,
-    Experts,
-    Indexer,
-    LatentAttention,
-    Layer,
-    Mask,
-    Model,
-    Reach,
-)
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
+from dfcompile.language_models.products import Indexer
 from dfcompile.records import replace
 
 Reader = Callable[[Fields], Model]

@@ -4,16 +4,8 @@ from collections.abc import Sequence
 
 from dfcompile.language_models.configuration.composed import FULL, layer_count, model_of_layers, reaches_of, window_of
 from dfcompile.language_models.configuration.fields import Fields
-from dfcompile.language_models.model import (
-    Attention,
-    DenseMlp,
-    Experts,
-    Layer,
-    Model,
-    Operand,
-    Product,
-    Reach,
-)
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Model, Reach
+from dfcompile.language_models.products import Operand, Product
 from dfcompile.records import replace
 
 
