@@ -22,7 +22,7 @@ OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
 NESTED_BUILT = BUILT.with_name("built_nested.jsonl")
 VARIATIONS = 10
 BUILD = '''
-import importlib, json, sys, torch
+import importlib, json, re, sys, torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 ENCODED = AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
@@ -32,7 +32,7 @@ def of_text(config):
     """The text model of one that sees or hears as well, which has no head of its own."""
     module = importlib.import_module(type(config).__module__.replace("configuration", "modeling"))
     kinds = (one for one in vars(module).values() if getattr(one, "config_class", None) is type(config))
-    return next(one for one in kinds if one.__name__.endswith("TextModel"))(config)
+    return next(one for one in kinds if re.search("(?<!PreTrained)Model$", one.__name__))(config)
 
 
 def parts(config, is_tied):
@@ -40,7 +40,10 @@ def parts(config, is_tied):
         model, size = of_text(config), (config.hidden_size, config.vocab_size)
         return [model] if is_tied else [model, torch.nn.Linear(*size, bias=False)]
     if not config.is_encoder_decoder:
-        return [AutoModelForCausalLM.from_config(config)]
+        model = AutoModelForCausalLM.from_config(config)
+        if hasattr(model.base_model, "embed_tokens_extend"):
+            del model.base_model.embed_tokens_extend  # what sees and hears
+        return [model]
     (kind,) = (kind for kind in ENCODED if type(config) in kind._model_mapping)
     model = kind.from_config(config)
     return [model.get_decoder(), model.get_output_embeddings()]
@@ -67,6 +70,8 @@ for line in sys.stdin:
         if type(config) in AutoModelForCausalLM._model_mapping:
             model = AutoModelForCausalLM.from_config(config)
             model.set_output_embeddings(torch.nn.Identity())
+            if hasattr(model.base_model, "embed_tokens_extend"):
+                del model.base_model.embed_tokens_extend
         else:
             module = importlib.import_module(type(config).__module__.replace("configuration", "modeling"))
             kinds = (one for one in vars(module).values() if getattr(one, "config_class", None) is type(config))
@@ -76,6 +81,7 @@ for line in sys.stdin:
 # Fields without which classes have no default model.
 _INNER: Mapping[str, Mapping[str, object]] = {
     **{name: {"text_config": {"head_dim": 128}} for name in ("glm4v_moe", "hunyuan_vl", "qwen3_omni_moe_thinker")},
+    "phi4_multimodal": {},
     "qwen3_omni_moe": {"thinker_config": {"text_config": {"head_dim": 128}}},
 }
 # What classes check, or derive of what is drawn here.
@@ -116,6 +122,8 @@ def drawn(draw: random.Random, family: str) -> dict[str, object]:
         values[said] = draw.choice([True, False])
     values |= {name: needed for name, needed in row.refused.items() if name != "expansion_ratio"}
     values |= _OF_CLASS.get(family, {})
+    if family == "helium":
+        values["head_dim"] = hidden // heads
     if family == "opt":
         values["word_embed_proj_dim"] = hidden
     if family == "internlm3":
@@ -151,11 +159,22 @@ OTHERS = (  # that are no rows of the table
     "glm4_moe_lite", "youtu", "llama4_text",
     "t5", "mt5", "umt5", "longt5", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_omni_moe_text",
     "qwen3_vl_moe_text", "gemma3n_text", "gemma4_text", "gemma4_unified_text", "mllama_text_model",
-    "deepseek_v32", "glm_moe_dsa",
+    "deepseek_v32", "glm_moe_dsa", "axk1", "minicpm3", "mistral4", "sarvam_mla", "gpt_neo", "dbrx", "mimo_v2_flash",
 )  # fmt: skip
 Drawn = TypeVar("Drawn")
 _T5 = ("t5", "mt5", "umt5", "longt5")
-_LATENT = ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "youtu")
+_LATENT = (
+    "deepseek_v2",
+    "deepseek_v3",
+    "deepseek_v32",
+    "glm4_moe_lite",
+    "glm_moe_dsa",
+    "youtu",
+    "axk1",
+    "minicpm3",
+    "mistral4",
+    "sarvam_mla",
+)
 
 
 def _drawn_t5(draw: random.Random, family: str) -> dict[str, object]:
@@ -168,10 +187,35 @@ def _drawn_t5(draw: random.Random, family: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+def _drawn_gpt_neo(draw: random.Random) -> dict[str, object]:
+    heads, times = draw.randint(1, 6), draw.randint(1, 3)
+    return {
+        "model_type": "gpt_neo", "vocab_size": draw.randint(10, 500), "hidden_size": 8 * heads, "num_heads": heads,
+        "num_layers": 2 * times, "attention_types": [[["global", "local"], times]],
+        "intermediate_size": draw.choice([None, draw.randint(1, 99)]), "max_position_embeddings": draw.randint(8, 99),
+        "window_size": 16, "tie_word_embeddings": draw.choice([True, False]), "bos_token_id": 1, "eos_token_id": 1,
+    }  # fmt: skip
+
+
+def _drawn_dbrx(draw: random.Random) -> dict[str, object]:
+    kv = draw.choice([1, 2, 4])
+    heads, experts = kv * draw.randint(1, 3), draw.randint(1, 6)
+    ffn = {"ffn_hidden_size": draw.randint(1, 99), "moe_num_experts": experts, "moe_top_k": draw.randint(1, experts)}
+    return {
+        "model_type": "dbrx", "vocab_size": draw.randint(10, 500), "d_model": 8 * heads, "n_heads": heads,
+        "n_layers": draw.randint(1, 4), "attn_config": {"kv_n_heads": kv, "rope_theta": 1e4}, "ffn_config": ffn,
+    }  # fmt: skip
+
+
+_NESTED: Mapping[str, Callable[[random.Random], dict[str, object]]] = {"gpt_neo": _drawn_gpt_neo, "dbrx": _drawn_dbrx}
+
+
 def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
     """Fields of a small model; some are left out, so that defaults count."""
     if family in _T5:
         return _drawn_t5(draw, family)
+    if family in _NESTED:
+        return _NESTED[family](draw)
     kv = draw.choice([1, 2, 4])
     heads, dim = kv * draw.choice([1, 2, 3]), 2 * draw.randint(1, 20)
     values: dict[str, object] = {
@@ -207,6 +251,12 @@ def _of_other(draw: random.Random, family: str) -> dict[str, object]:
     match family:
         case "mllama_text_model":
             return {"cross_attention_layers": draw.sample(range(5), draw.randint(1, 3))}
+        case "mimo_v2_flash":
+            return {
+                "num_attention_heads": 8, "num_key_value_heads": draw.choice([1, 2, 4]),
+                "v_head_dim": draw.randint(1, 20), "n_routed_experts": 8, "num_experts_per_tok": 2,
+                "moe_intermediate_size": draw.randint(1, 99), "attention_bias": draw.choice([True, False]),
+            }  # fmt: skip
         case "gemma3n_text":
             shared, types = _shared_layers(draw)
             return {
@@ -240,7 +290,7 @@ def _of_other(draw: random.Random, family: str) -> dict[str, object]:
             return mixture | {
                 "intermediate_size_mlp": draw.randint(1, 99), "interleave_moe_layer_step": draw.randint(1, 3),
             }  # fmt: skip
-        case "deepseek_v2" | "deepseek_v3" | "deepseek_v32" | "glm4_moe_lite" | "glm_moe_dsa" | "youtu":
+        case name if name in _LATENT:
             rank, any_rank = draw.randint(1, 60), family in ("deepseek_v2", "deepseek_v3")
             return {
                 "index_n_heads": draw.randint(1, 9), "index_head_dim": 2 * draw.randint(9, 30),

@@ -17,6 +17,7 @@ TEXT_TYPES: Mapping[str, str] = {
     "glmga": "glm4v_text",
     "glm4v_moe": "glm4v_moe_text",
     "glm_ocr": "glm_ocr_text",
+    "granite_docling": "granite_docling_text",
     "granite4_vision": "granite4_vision_text",
     "hunyuan_vl": "hunyuan_vl_text",
     "llama4": "llama4_text",
@@ -49,11 +50,13 @@ TEXT_TYPES: Mapping[str, str] = {
         "qwen2",
     ),
     **dict.fromkeys(("blip-2", "instructblip", "instructblipvideo"), "opt"),
+    "apertus1p5": "apertus1p5_text",
     "aria": "aria_text",
     "fuyu": "persimmon",
     "hyperclovax_vision_v2": "hyperclovax",
     "kimi_k25": "deepseek_v3",
     "paligemma": "gemma",
+    "phi4_multimodal": "phi4_multimodal",
     "shieldgemma2": "gemma3_text",
 }  # fmt: skip
 

@@ -55,6 +55,7 @@ ROWS: Mapping[str, Family] = {
         experts=Mixture(shared_count="num_shared_experts", first_dense="num_dense_layers", router_bias=True),
     ),
     "apertus": replace(_BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
+    "apertus1p5_text": replace(_BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
     "arcee": replace(_LLAMA, gated=False),
     "aria_text": replace(
         _BIASED, refused={_MLP_BIAS: False},
@@ -71,6 +72,7 @@ ROWS: Mapping[str, Family] = {
     "codegen": _GPTJ,
     "cohere": replace(_BIASED, norms=1, qk_norm="use_qk_norm", whole_norm=True),
     "cohere2": replace(_BIASED, norms=1, windows=Windows("sliding_window_pattern")),
+    "ctrl": replace(_GPT, width=("dff",), widens=False, head_bias=True),
     "cwm": Family(mlp_bias=_MLP_BIAS, windows=Windows(4, is_first=True)),
     "diffllama": replace(_BIASED, extra=(0, 0, 4, 0, 0, 0)),
     "dots1": replace(_BIASED, qk_norm=True, experts=_SHARED, windows=Windows(before="max_window_layers")),
@@ -82,6 +84,7 @@ ROWS: Mapping[str, Family] = {
             every="moe_layer_interval", last="moe_layer_end_index",
         ),
     ),
+    "exaone": replace(_LLAMA, layers=("num_hidden_layers", "num_layers")),
     "exaone4": Family(qk_norm=True, windows=Windows("sliding_window_pattern")),
     "exaone_moe": Family(
         qk_norm=True, windows=Windows("sliding_window_pattern"),
@@ -109,6 +112,7 @@ ROWS: Mapping[str, Family] = {
     "gptj": _GPTJ,
     "granite": _LLAMA,
     "granite4_vision_text": _LLAMA,
+    "granite_docling_text": _LLAMA,
     "granite_swa": replace(_LLAMA, sinks=True, windows=Windows(4, is_first=True)),
     "granitemoe": replace(_BIASED, experts=Mixture("intermediate_size")),
     "granitemoe_swa": replace(
@@ -118,6 +122,7 @@ ROWS: Mapping[str, Family] = {
     "granitemoeshared": replace(
         _BIASED, experts=Mixture("intermediate_size", shared_width="shared_intermediate_size")
     ),
+    "helium": Family(qkv_bias=_BIAS, mlp_bias=_MLP_BIAS),
     "hunyuan_v1_dense": replace(_BIASED, qk_norm=True),
     "hunyuan_v1_moe": replace(_BIASED, qk_norm=True, experts=Mixture("intermediate_size", shared_count=1)),
     "hunyuan_vl_text": replace(_BIASED, qk_norm=True),
@@ -159,6 +164,7 @@ ROWS: Mapping[str, Family] = {
     "olmo2": _WHOLE_NORM,
     "olmo3": replace(_WHOLE_NORM, windows=Windows(4)),
     "olmoe": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
+    "openai-gpt": replace(_GPT_LEARNED, last_norm=False),
     "opt": replace(
         _OPT, refused={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True}
     ),
@@ -176,12 +182,14 @@ ROWS: Mapping[str, Family] = {
         refused={"qk_layernorm": False},
     ),
     "phi3": _MISTRAL,
+    "phi4_multimodal": _MISTRAL,
     "phimoe": replace(
         _BIASED, norm_biases=True, windows=Windows(), experts=Mixture("intermediate_size"),
         head_bias="lm_head_bias",
     ),
     "plbart": _BART,
     "qwen3_vl_text": replace(_BIASED, qk_norm=True),
+    "sarvam_moe": Family(qkv_bias=_BIAS, qk_norm="use_qk_norm", experts=_SHARED),
     "seed_oss": Family(qkv_bias=_BIAS, output_bias="attention_out_bias", mlp_bias=_MLP_BIAS),
     "smollm3": replace(_LLAMA, refused={"use_sliding_window": False}),
     "solar_open": Family(qkv_bias=_BIAS, experts=Mixture(shared_count="n_shared_experts")),

@@ -81,10 +81,10 @@ _NAMINGS: Mapping[str, _Naming] = {
 # Families whose modules have other names than these.
 _OTHERWISE = frozenset(
     (
-        "afmoe", "aria_text", "biogpt", "bloom", "codegen", "falcon", "glm", "glm4", "glm4v_text",
-        "glm_ocr_text", "gpt_bigcode", "gpt_neox", "gptj", "granitemoe", "granitemoe_swa", "granitemoeshared",
-        "hunyuan_v1_moe", "mpt", "nanochat", "opt", "persimmon", "phi", "phi3", "phimoe", "qwen2_moe",
-        "starcoder2", "xglm",
+        "afmoe", "aria_text", "biogpt", "bloom", "codegen", "ctrl", "dbrx", "exaone", "falcon", "glm", "glm4",
+        "glm4v_text", "glm_ocr_text", "gpt_bigcode", "gpt_neo", "gpt_neox", "gptj", "granitemoe",
+        "granitemoe_swa", "granitemoeshared", "hunyuan_v1_moe", "mpt", "nanochat", "openai-gpt", "opt",
+        "persimmon", "phi", "phi3", "phi4_multimodal", "phimoe", "qwen2_moe", "starcoder2", "xglm",
     )
 )  # fmt: skip
 _LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")

@@ -166,7 +166,7 @@ def test_extents_beyond_floats_stay_exact(tmp_path: Path) -> None:
 
 BAD = (
     ({"model_type": "lama"}, r"unknown architecture 'lama' \(did you mean 'llama'\?\)"),
-    ({"model_type": None}, "found no key 'model_type' against one of afmoe, apertus, arcee"),
+    ({"model_type": None}, "found no key 'model_type' against one of afmoe, apertus, apertus1p5_text, arcee"),
     ({"num_attention_heads": 7}, "found 7 heads that do not divide hidden_size 64"),
     ({"num_key_value_heads": 3}, "found 3 heads that do not divide the 8 of num_attention_heads"),
     ({"hidden_size": "64"}, "key 'hidden_size': found '64' against a whole number"),
