@@ -11,45 +11,75 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dfcompile.language_models.configuration.reading import Configuration, model_of
 from dfcompile.language_models.configuration.rows import ROWS
-from tests.built_families import drawn
+from tests.built_families import drawn, drawn_other, variations
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_families.jsonl"
 FAMILIES = (
     "llama", "mistral", "gpt2", "gpt_neox", "falcon", "phi3", "mixtral", "olmo2", "olmo3", "cohere2", "starcoder2",
-    "bloom", "gemma", "gptj", "olmoe", "opt", "exaone4", "granite",
+    "bloom", "gemma", "gptj", "olmoe", "opt", "exaone4", "granite", "t5", "whisper", "bart", "qwen2_5_vl_text",
+    "gemma3n_text", "gemma4_text", "deepseek_v3", "deepseek_v32", "glm_moe_dsa",
 )  # fmt: skip
 VARIATIONS = 3
 SCRIPT = """
 import json, sys, torch
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import AutoModelForCausalLM
+from transformers import (
+    AutoModelForCausalLM, AutoModelForImageTextToText, AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq
+)
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+SEEING = {  # text models that have a head only as part of one that sees as well
+    "qwen2_5_vl_text": ("qwen2_5_vl", {"depth": 1, "hidden_size": 16, "num_heads": 2, "fullatt_block_indexes": [0]}),
+}
 
-def watched(layer, held):
-    update = layer.update
+
+def watched(layer, held, name):
+    update = getattr(layer, name)
 
     def updated(*given, **named):
         found = update(*given, **named)
-        held.append(sum(one.nbytes for one in found[:2]))
+        held.append(sum(one.nbytes for one in found[:2]) if isinstance(found, tuple) else found.nbytes)
         return found
 
-    layer.update = updated
+    setattr(layer, name, updated)
 
 
 for line in sys.stdin:
-    values, prompt, count = json.loads(line)
+    values, prompt, count, encoded = json.loads(line)
+    outer, tower = SEEING.get(values["model_type"], ("", {}))
+    if outer:
+        tower |= {"intermediate_size": 8, "out_hidden_size": values["hidden_size"]}
+        tied, part = values["tie_word_embeddings"], values["hidden_size"] // values["num_attention_heads"] // 8
+        sections = [2 * part, part, part]
+        values["rope_parameters"] = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": sections}
+        values = {"model_type": outer, "text_config": values, "vision_config": tower, "tie_word_embeddings": tied}
     config = CONFIG_MAPPING[values.pop("model_type")](**values, attn_implementation="eager")
+    kinds = (AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq) if encoded else (AutoModelForCausalLM,)
+    kinds = (AutoModelForImageTextToText,) if outer else kinds
+    (kind,) = (kind for kind in kinds if type(config) in kind._model_mapping)
     held, flops, cache = [], [], None
     with torch.device("meta"), torch.no_grad():
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, experts_implementation="batched_mm")
+        model = kind.from_config(config, dtype=torch.bfloat16, experts_implementation="batched_mm")
         model.eval()
+        given, name = {}, "input_ids"
+        if encoded:
+            given["encoder_outputs"] = (torch.zeros((count, encoded, config.d_model), dtype=torch.bfloat16),)
+            name = "decoder_input_ids"
         for length in (prompt, 1):
-            for layer in () if cache is None else cache.layers:
-                watched(layer, held)
+            crossed = getattr(cache, "cross_attention_cache", None)  # is not added to
+            held += [layer.keys.nbytes + layer.values.nbytes for layer in crossed.layers] if crossed else []
+            own = getattr(cache, "self_attention_cache", cache)
+            for layer in () if cache is None else own.layers:
+                watched(layer, held, "update")
+                if hasattr(layer, "update_indexer"):
+                    watched(layer, held, "update_indexer")
+            given |= {name: torch.zeros((count, length), dtype=torch.long), "past_key_values": cache}
+            if outer:
+                given["position_ids"] = torch.zeros((3, count, length), dtype=torch.long)
             with FlopCounterMode(display=False) as counter:
-                done = model(torch.zeros((count, length), dtype=torch.long), past_key_values=cache, use_cache=True)
+                done = model(**given, use_cache=True)
             cache = done.past_key_values
             modules = counter.get_flop_counts().items()
             rotated = sum(sum(one.values()) for name, one in modules if name.endswith("rotary_emb"))
@@ -58,15 +88,22 @@ for line in sys.stdin:
 """
 
 
+def small(draw: random.Random, family: str) -> tuple[dict[str, object], int, int]:
+    """Return the fields of a small model with room for its prompt, tokens of prompts, and how many there are."""
+    values = drawn(draw, family) if family in ROWS else drawn_other(draw, family)
+    positions = ROWS[family].positions if family in ROWS else ()
+    if family == "gemma4_text":
+        values["hidden_size_per_layer_input"] = values["hidden_size_per_layer_input"] or 8  # its class runs no other
+    if "kv_lora_rank" in values:
+        values["num_key_value_heads"] = values["num_attention_heads"]  # latents are made to so many
+    return values | dict.fromkeys(positions, 64), draw.randint(5, 40), draw.randint(1, 4)
+
+
 def main() -> int:
     """Write the file."""
-    draw = random.Random(45)
-    asked = [
-        (drawn(draw, family), draw.randint(5, 40), draw.randint(1, 4)) for family in FAMILIES for _ in range(VARIATIONS)
-    ]
-    for values, _, _ in asked:
-        values.update(dict.fromkeys(ROWS[str(values["model_type"])].positions, 64))
-    lines = "\n".join(map(json.dumps, asked))
+    asked = [one for family in FAMILIES for one in variations(small, family, VARIATIONS)]
+    encoders = [model_of(Configuration("drawn", "drawn", values)).encoder_tokens for values, _, _ in asked]
+    lines = "\n".join(json.dumps([*one, encoded]) for one, encoded in zip(asked, encoders, strict=True))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT], input=lines, capture_output=True, text=True, check=False
     )

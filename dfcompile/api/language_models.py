@@ -22,7 +22,7 @@ from dfcompile.language_models.parameters import kv_elements_per_token
 from dfcompile.language_models.steps.batch import LARGEST, Batch, Sequences, chunked_batch, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.language_models.study import Request, Study, study_of
+from dfcompile.language_models.study import Request, Study, check_has_no_encoder, study_of
 from dfcompile.language_models.times.step_time import roofline
 from dfcompile.options import read_options, takes
 from dfcompile.options.language_models import LanguageOptions
@@ -55,6 +55,7 @@ def graph_page(asked: LanguageOptions, width: int) -> str:
     mixer = next((layer.name for layer in model.layers if layer.mixer is not None), None)
     if mixer is not None:
         raise UserError(f"{how}: found a layer of {mixer} against attention, MLPs and experts")
+    check_has_no_encoder(model, how)
     reaches = (attention.reach for attention in model.attentions)
     least = min((reach.extent for reach in reaches if reach.mask is not Mask.FULL), default=batch.longest)
     if batch.longest > least:

@@ -1,7 +1,10 @@
 """Bytes that a chip holds: weights by their formats, and caches by their blocks."""
 
+from collections.abc import Sequence
+
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.model import DenseMlp, Layer, Model
+from dfcompile.language_models.products import Product
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.mixer_kernels import held_states
 
@@ -12,7 +15,7 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
     Experts are spread over ``ranks`` chips, and ``split`` chips share the columns of each.
     """
     mlp, precision = layer.mlp, precision.within(layer.formats)
-    rest, held = layer.norm_parameters(hidden), 0
+    rest, held = layer.norm_parameters(hidden), precision.mlp.bytes_of(layer.product_parameters)
     for mixing in layer.mixing:
         matrices = mixing.weights(hidden)
         rest += mixing.parameters(hidden) - matrices
@@ -32,14 +35,20 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
 
 
 def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
-    """Bytes of the tables that are looked up, shared by a tensor group."""
-    return precision.embedding.bytes_of((-(-model.vocabulary // tensor) + model.positions) * model.hidden)
+    """Bytes of the tables that are looked up, shared by a tensor group, and of products before the layers."""
+    width, rows = model.row_tables
+    elements = (-(-model.vocabulary // tensor) + model.positions) * model.hidden + width * -(-rows // tensor)
+    return precision.embedding.bytes_of(elements) + _product_bytes(model.opening, precision)
 
 
 def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
-    """Bytes of the head and of the last norm; the head may be the embedding."""
+    """Bytes of the head, of the last norm and of products after the layers; the head may be the embedding."""
     matrix = 0 if model.tied else precision.head.bytes_of(-(-model.vocabulary // tensor) * model.hidden)
-    return matrix + precision.vectors.bytes_of(model.end_parameters)
+    return matrix + precision.vectors.bytes_of(model.end_parameters) + _product_bytes(model.closing, precision)
+
+
+def _product_bytes(products: Sequence[Product], precision: Precision) -> int:
+    return precision.mlp.bytes_of(sum(one.parameters for one in products))
 
 
 def weight_bytes(model: Model, precision: Precision) -> int:
@@ -54,14 +63,15 @@ def layer_kv_bytes(layer: Layer, batch: Batch, precision: Precision, *, block: i
     Keys and values of a prefix that all sequences share are held once.
     """
     states = layer.mixer.state_bytes(precision.vectors) * sum(map(held_states, batch.groups)) if layer.mixer else 0
-    if layer.attention is None:
-        return states
-    kept = [layer.attention.reach.kept(group.context) for group in batch.groups]
-    tokens = min(shared_prefix, max(kept)) // block * block
-    for group, held in zip(batch.groups, kept, strict=True):
-        shared = min(shared_prefix, held) // block * block
-        tokens += group.count * (-(-(held - shared) // block) * block)
-    return states + precision.kv.bytes_of(tokens * layer.attention.kv_elements)
+    elements = 0
+    for attention in layer.attentions:
+        kept = [attention.reach.kept(group.context) for group in batch.groups]
+        tokens = min(shared_prefix, max(kept)) // block * block
+        for group, held in zip(batch.groups, kept, strict=True):
+            shared = min(shared_prefix, held) // block * block
+            tokens += group.count * (-(-(held - shared) // block) * block)
+        elements += tokens * attention.kv_elements
+    return states + precision.kv.bytes_of(elements)
 
 
 def state_bytes_per_sequence(model: Model, precision: Precision) -> int:

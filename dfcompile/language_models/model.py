@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from dfcompile.language_models.formats import ClassFormats
 from dfcompile.language_models.mixer import Mixer
+from dfcompile.language_models.products import Indexer, Product
 from dfcompile.records import replace
 
 
@@ -18,10 +19,11 @@ class Mask(StrEnum):
     FULL = "full"  # t + 1
     WINDOW = "window"  # the last w
     CHUNK = "chunk"  # those since the last multiple of c: Llama 4
+    ENCODER = "encoder"  # all that an encoder made of each sequence, once
 
 
 class Reach(Struct, frozen=True):
-    """Which keys the queries of a layer see; ``extent`` is w or c in tokens, 0 where the mask is full."""
+    """Which keys the queries of a layer see; ``extent`` is w, c or the encoder's tokens, 0 where the mask is full."""
 
     mask: Mask = Mask.FULL
     extent: int = 0
@@ -33,11 +35,17 @@ class Reach(Struct, frozen=True):
 
     def kept(self, tokens: int) -> int:
         """Tokens of a sequence whose keys and values are kept."""
+        if self.mask is Mask.ENCODER:
+            return self.extent
         return tokens if self.mask is Mask.FULL else min(tokens, self.extent)
 
 
 class Attention(Struct, frozen=True):
-    """Attention of ``heads`` query heads over ``kv_heads`` heads of keys and values: MHA, GQA or MQA."""
+    """Attention of ``heads`` query heads over ``kv_heads`` heads of keys and values: MHA, GQA or MQA.
+
+    ``kv_products`` is how many products make keys and values: 2; 1 where values are keys before their rotation; 0 where
+    both are those of a layer before, in whose cache they stay.
+    """
 
     heads: int
     kv_heads: int
@@ -50,6 +58,8 @@ class Attention(Struct, frozen=True):
     sinks: int = 0
     gate_dim: int = 0  # columns of the gate of every head: as many as of its results, one for all of them, or none
     gate_bias: bool = False
+    key_bias: bool = True  # of keys, where queries and values have biases
+    kv_products: int = 2
 
     @property
     def grouped(self) -> int:
@@ -59,12 +69,13 @@ class Attention(Struct, frozen=True):
     @property
     def projected(self) -> int:
         """Columns of queries, keys and values together, and of the gate."""
-        return self.heads * (self.qk_dim + self.gate_dim) + self.kv_heads * (self.qk_dim + self.v_dim)
+        made = (0, self.qk_dim, self.qk_dim + self.v_dim)[self.kv_products]
+        return self.heads * (self.qk_dim + self.gate_dim) + self.kv_heads * made
 
     @property
     def kv_elements(self) -> int:
         """Elements that one token leaves in the cache of one layer."""
-        return self.kv_heads * (self.qk_dim + self.v_dim)
+        return self.kv_heads * (self.qk_dim + self.v_dim) if self.kv_products else 0
 
     def weights(self, hidden: int) -> int:
         """Elements of the matrices."""
@@ -73,12 +84,17 @@ class Attention(Struct, frozen=True):
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases, norms and sinks."""
         gate = self.heads * self.gate_dim
-        biases = self.qkv_bias * (self.projected - gate) + self.gate_bias * gate + self.output_bias * hidden
+        biased = self.projected - gate - (not self.key_bias) * self.kv_heads * self.qk_dim
+        biases = self.qkv_bias * biased + self.gate_bias * gate + self.output_bias * hidden
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
 
 
 class LatentAttention(Struct, frozen=True):
-    """Multi-head latent attention (MLA): the cache holds ``kv_rank + rope`` elements per token [deepseek24]."""
+    """Multi-head latent attention (MLA): the cache holds ``kv_rank + rope`` elements per token [deepseek24].
+
+    With ``chosen``, a query attends to so many tokens at most: those that ``indexer`` chooses, or that of a layer
+    before.
+    """
 
     heads: int
     q_rank: int  # 0: queries are projected at once
@@ -89,6 +105,8 @@ class LatentAttention(Struct, frozen=True):
     bias: bool = False
     reach: Reach = Reach()
     gate_dim: int = 0  # columns of the gate of every head
+    chosen: int = 0  # 0: all
+    indexer: Indexer | None = None
 
     @property
     def qk_dim(self) -> int:
@@ -96,9 +114,14 @@ class LatentAttention(Struct, frozen=True):
         return self.nope + self.rope
 
     @property
+    def latent(self) -> int:
+        """Elements of the latent of one token."""
+        return self.kv_rank + self.rope
+
+    @property
     def kv_elements(self) -> int:
         """Elements that one token leaves in the cache of one layer."""
-        return self.kv_rank + self.rope
+        return self.latent + (0 if self.indexer is None else self.indexer.dim)
 
     @property
     def expanded(self) -> int:
@@ -109,13 +132,15 @@ class LatentAttention(Struct, frozen=True):
         """Elements of the matrices."""
         queries = self.heads * self.qk_dim
         asked = hidden * self.q_rank + self.q_rank * queries if self.q_rank else hidden * queries
-        latent = hidden * (self.kv_rank + self.rope) + self.kv_rank * self.expanded
-        return asked + latent + self.heads * (self.v_dim + self.gate_dim) * hidden
+        latent = hidden * self.latent + self.kv_rank * self.expanded
+        index = 0 if self.indexer is None else self.indexer.weights(hidden, self.q_rank)
+        return asked + latent + self.heads * (self.v_dim + self.gate_dim) * hidden + index
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases and the norms of the latents."""
-        biases = self.bias * (self.q_rank + self.kv_rank + self.rope + hidden)
-        return self.weights(hidden) + biases + self.q_rank + self.kv_rank
+        biases = self.bias * (self.q_rank + self.latent + hidden)
+        index = 0 if self.indexer is None else self.indexer.vectors(hidden)
+        return self.weights(hidden) + biases + self.q_rank + self.kv_rank + index
 
 
 class DenseMlp(Struct, frozen=True):
@@ -177,9 +202,16 @@ class Layer(Struct, frozen=True):
     """One layer: attention or a mixer, or both side by side; MLP or experts; and its norms. One of the two may be none.
 
     Attributes:
+        attention: to the tokens of the sequence, or to an encoder's instead.
+        mlp: after it.
+        norms: before or after attention, MLP and products.
+        norm_biases: whether its norms have biases.
         formats: of matrices that are stored otherwise than those of most layers.
         norm_weights: whether its norms have weights.
         extra_parameters: of vectors beside: norms within attention and MLP, parameters of activation functions.
+        cross: attention to an encoder's tokens, between the other one and the MLP.
+        products: beside attention and MLP.
+        carried: further elements of a token that elementwise kernels read and write.
     """
 
     attention: Attention | LatentAttention | None
@@ -189,27 +221,40 @@ class Layer(Struct, frozen=True):
     formats: ClassFormats = ()
     norm_weights: bool = True
     extra_parameters: int = 0
+    cross: Attention | None = None
     mixer: Mixer | None = None
+    products: tuple[Product, ...] = ()
+    carried: int = 0
+
+    @property
+    def attentions(self) -> tuple[Attention | LatentAttention, ...]:
+        """All attention of the layer, in order."""
+        return tuple(one for one in (self.attention, self.cross) if one is not None)
 
     @property
     def mixing(self) -> tuple[Attention | LatentAttention | Mixer, ...]:
-        """What mixes tokens: attention, a mixer, or both."""
-        return tuple(one for one in (self.attention, self.mixer) if one is not None)
+        """What mixes tokens: attention and a mixer."""
+        return (*self.attentions, *(() if self.mixer is None else (self.mixer,)))
 
     @property
     def branches(self) -> int:
-        """Residuals: one of what mixes tokens, and one of the MLP."""
-        return bool(self.mixing) + (self.mlp is not None)
+        """Residuals: one of attention and a mixer beside it, one of attention to an encoder, and one of the MLP."""
+        is_mixing = self.attention is not None or self.mixer is not None
+        return is_mixing + (self.cross is not None) + (self.mlp is not None)
 
     @property
     def name(self) -> str:
         """What it consists of, in reports."""
-        attention = self.attention
-        kind = "" if attention is None else attention.reach.name if isinstance(attention, Attention) else "latent"
-        mixing = [f"{kind} attention"] * bool(kind) + [mixer.rule.value for mixer in (self.mixer,) if mixer is not None]
+        mixing = [f"{' and '.join(map(_named, self.attentions))} attention"] * bool(self.attentions)
+        mixing += [] if self.mixer is None else [self.mixer.rule.value]
         mlp = "experts" if isinstance(self.mlp, Experts) else "dense" if self.mlp is not None else ""
         formats = (f"{word} {form.name}" for word, form in self.formats)
         return ", ".join(filter(None, (" and ".join(mixing), mlp, *formats)))
+
+    @property
+    def product_parameters(self) -> int:
+        """Elements of the products beside attention and MLP."""
+        return sum(one.parameters for one in self.products)
 
     def norm_parameters(self, hidden: int) -> int:
         """Elements of the norms before or after attention and MLP, and of vectors beside."""
@@ -239,6 +284,10 @@ class Model(Struct, frozen=True):
         norm_weights: whether the last norm has weights.
         vectors: elements of further norms and biases outside of layers.
         most_context: tokens of the longest sequence; 0: not said.
+        row_tables: elements of a row of further tables that are looked up by token, and how many rows there are.
+        opening: products of every token before the layers.
+        closing: products of every token after them.
+        most_encoded: tokens that an encoder takes at most; 0: not said.
         notes: what the configuration left out and what was taken for it.
     """
 
@@ -253,6 +302,10 @@ class Model(Struct, frozen=True):
     norm_weights: bool = True
     vectors: int = 0
     most_context: int = 0
+    row_tables: tuple[int, int] = (0, 0)
+    opening: tuple[Product, ...] = ()
+    closing: tuple[Product, ...] = ()
+    most_encoded: int = 0
     notes: tuple[str, ...] = ()
 
     @property
@@ -261,19 +314,30 @@ class Model(Struct, frozen=True):
         return self.hidden * (self.norm_weights + self.norm_biases) + self.vectors
 
     @property
-    def attentions(self) -> tuple[Attention | LatentAttention, ...]:
-        """Attention of the layers that have some, in order."""
-        return tuple(layer.attention for layer in self.layers if layer.attention is not None)
-
-    @property
     def mixers(self) -> tuple[Mixer, ...]:
         """Recurrent mixers of the layers that have one, in order."""
         return tuple(layer.mixer for layer in self.layers if layer.mixer is not None)
 
     @property
+    def has_simple_ends(self) -> bool:
+        """Whether there are only an embedding before the layers, and a head after them."""
+        return not (self.opening or self.closing or self.row_tables[0])
+
+    @property
     def most_experts(self) -> int:
         """Experts of the layer that has most of them; 0 without any."""
         return max((layer.mlp.count for layer in self.layers if isinstance(layer.mlp, Experts)), default=0)
+
+    @property
+    def attentions(self) -> tuple[Attention | LatentAttention, ...]:
+        """All attention of all layers."""
+        return tuple(one for layer in self.layers for one in layer.attentions)
+
+    @property
+    def encoder_tokens(self) -> int:
+        """Tokens of an encoder that each sequence attends to; 0 without an encoder."""
+        reaches = (one.reach for one in self.attentions)
+        return max((reach.extent for reach in reaches if reach.mask is Mask.ENCODER), default=0)
 
     @property
     def kinds(self) -> tuple[LayerKind, ...]:
@@ -284,6 +348,26 @@ class Model(Struct, frozen=True):
             names[name] += 1
             kinds.append(LayerKind(layer, count, name if names[name] == 1 else f"{name} #{names[name]}"))
         return tuple(kinds)
+
+
+def _named(attention: Attention | LatentAttention) -> str:
+    if isinstance(attention, LatentAttention):
+        if not attention.chosen:
+            return "latent"
+        return f"latent {'shared ' if attention.indexer is None else ''}top-{attention.chosen}"
+    return attention.reach.name if attention.kv_products else f"sharing {attention.reach.name}"
+
+
+def with_encoder(model: Model, tokens: int) -> Model:
+    """Return a model of which each sequence attends to so many tokens of its encoder."""
+    reach = Reach(Mask.ENCODER, tokens)
+    layers = []
+    for layer in model.layers:
+        attention, cross = layer.attention, layer.cross
+        if attention is not None and attention.reach.mask is Mask.ENCODER:
+            attention = replace(attention, reach=reach)
+        layers.append(replace(layer, attention=attention, cross=None if cross is None else replace(cross, reach=reach)))
+    return replace(model, layers=tuple(layers))
 
 
 def with_formats(model: Model, formats: Sequence[ClassFormats]) -> Model:

@@ -14,10 +14,10 @@ from dfcompile.language_models.footprint import state_bytes_per_sequence, weight
 from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
-from dfcompile.language_models.model import Experts, Model, with_formats
+from dfcompile.language_models.model import Experts, LatentAttention, Model, with_encoder, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments
-from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
+from dfcompile.language_models.parameters import Parameters, encoder_kv_elements, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import StepChoices
@@ -178,6 +178,7 @@ class Study(Struct, frozen=True):
     weight_bytes: int
     kv_bytes_per_token: int
     state_bytes_per_sequence: int
+    encoder_kv_bytes: int  # per sequence; 0 without an encoder
     steps: tuple[StepStudy, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -192,7 +193,7 @@ def study_of(request: Request) -> Study:
     """
     asked = request.options
     configuration = read_configuration(asked.config, may_download=asked.allow_download)
-    model = model_of(configuration)
+    model = _with_encoder(model_of(configuration), asked)
     precision, notes = precision_of(configuration.values, model, configuration.where)
     rated = tuple(number_format(name, "--multiplies").name for name in asked.multiplies.split(","))
     device, warnings = find_device(asked.system, rated)
@@ -221,10 +222,46 @@ def study_of(request: Request) -> Study:
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
         state_bytes_per_sequence=state_bytes_per_sequence(model, precision),
+        encoder_kv_bytes=precision.kv.bytes_of(encoder_kv_elements(model)),
         steps=steps,
-        notes=(*model.notes, *notes, *device.notes, *_mixer_notes(model), *_notes(request, device, calibration, steps)),
+        notes=(*model.notes, *_of_layers(model), *notes, *device.notes, *_notes(request, device, calibration, steps)),
         warnings=warnings,
     )
+
+
+def check_has_no_encoder(model: Model, option: str) -> None:
+    """Check that a model has no encoder, which an option does not count.
+
+    Raises:
+        UserError: it has one.
+    """
+    if model.encoder_tokens:
+        found = f"{model.model_type!r}, whose layers attend to an encoder"
+        raise UserError(f"{option}: found {found}, against a decoder alone")
+
+
+def _with_encoder(model: Model, asked: LanguageOptions) -> Model:
+    """Return a model with as many tokens of its encoder as were asked for, at most what its configuration says.
+
+    Raises:
+        UserError: there is no encoder, it has fewer tokens, or something is asked for that counts decoders alone.
+    """
+    for name in ("serve", "train", "map", "shared_prefix"):
+        if getattr(asked, name):
+            check_has_no_encoder(model, f"--{name.replace('_', '-')}")
+    if asked.train and not model.has_simple_ends:
+        found = f"{model.model_type!r}, which has more before and after its layers"
+        raise UserError(f"--train: found {found}, against an embedding and a head")
+    if asked.train and any(isinstance(one, LatentAttention) and one.chosen for one in model.attentions):
+        raise UserError(f"--train: found {model.model_type!r}, whose layers attend to chosen tokens, against all")
+    tokens, most = asked.encoder_tokens, model.most_encoded
+    if tokens is None:
+        return model
+    if not model.encoder_tokens:
+        raise UserError(f"--encoder-tokens: found {tokens} against {model.name}, which attends to no encoder")
+    if most and tokens > most:
+        raise UserError(f"--encoder-tokens: found {tokens} against at most {most} of {model.name}")
+    return with_encoder(model, tokens)
 
 
 def case_of(study: Study, batch: Batch) -> Case:
@@ -314,7 +351,12 @@ def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dic
     return found
 
 
-def _mixer_notes(model: Model) -> Iterator[str]:
+def _of_layers(model: Model) -> Iterator[str]:
+    if tokens := model.encoder_tokens:
+        yield (
+            f"encoder: not counted, neither its parameters nor its time; each sequence attends to {tokens} tokens "
+            "of it (--encoder-tokens), whose keys and values are made and cached in the step that begins the sequence"
+        )
     if model.mixers:
         yield "mixers: states and the convolution's last tokens are read and written once per step, kept per sequence"
     if any(mixer.chunk for mixer in model.mixers):

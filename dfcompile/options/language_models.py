@@ -164,6 +164,11 @@ class LanguageOptions:
     shared_prefix: int = machine(
         "Tokens at the start that all sequences share.", read=within(0, 2**40), default=0, metavar="TOKENS"
     )
+    encoder_tokens: int | None = counting(
+        "Tokens of its encoder that each sequence attends to. Without, the most that the configuration says.",
+        read=within(1, 2**40),
+        metavar="TOKENS",
+    )
     expert_histogram: Path | None = counting("File that says how often each expert is chosen, as numbers.")
     allow_oversubscribed: bool = machine("Go on even if the memory does not hold weights and caches.")
     usd_per_chip_hour: float = machine(

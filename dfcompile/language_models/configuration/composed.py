@@ -78,6 +78,7 @@ class Family(Struct, frozen=True, kw_only=True):
         adjusted_width: what the class makes of the width.
         gated: whether the MLP has three matrices.
         qkv_bias: of queries, keys and values.
+        key_bias: of keys, where queries and values have biases.
         output_bias: of the attention's last matrix.
         mlp_bias: of all matrices of the MLP.
         gate: whether the results of attention pass a gate as wide as they are.
@@ -97,6 +98,8 @@ class Family(Struct, frozen=True, kw_only=True):
         tied: fields of whether the head is the embedding.
         head_bias: of the head.
         embedding_norm: whether a norm follows the embedding.
+        last_norm: whether a norm precedes the head.
+        encoder: fields of the tokens of an encoder that every layer attends to as well; none: there is no encoder.
         windows: which layers see a window; none: all are full.
         experts: instead of the MLP.
         mixing: puts recurrent mixers in the place of attention, or beside it.
@@ -113,6 +116,7 @@ class Family(Struct, frozen=True, kw_only=True):
     adjusted_width: Callable[[Fields, int], int] | None = None
     gated: bool = True
     qkv_bias: Said = False
+    key_bias: bool = True
     output_bias: Said = False
     mlp_bias: Said = False
     gate: bool = False
@@ -132,6 +136,8 @@ class Family(Struct, frozen=True, kw_only=True):
     tied: Names = ("tie_word_embeddings",)
     head_bias: Said = False
     embedding_norm: bool = False
+    last_norm: bool = True
+    encoder: Names = ()
     windows: Windows | None = None
     experts: Mixture | None = None
     mixing: Callable[[Fields, tuple[Layer, ...]], tuple[Layer, ...]] | None = None
@@ -163,6 +169,7 @@ def composed(row: Family) -> Callable[[Fields], Model]:
             row.norm_biases,
             norm_weights=row.norm_weights,
             extra_parameters=sum(count * size for count, size in zip(row.extra, sizes, strict=True)),
+            cross=to_encoder(attention, fields.count(*row.encoder)) if row.encoder else None,
         )
         reaches = _reaches(row, fields, layers)
         mlps = _mlps(row, fields, layers, mlp)
@@ -175,7 +182,10 @@ def composed(row: Family) -> Callable[[Fields], Model]:
         positions = fields.count(*row.positions) + row.further_positions if row.positions else 0
         model = model_of_layers(fields, hidden, made, positions, tied=fields.flag(*row.tied))
         vocabulary = model.vocabulary if said(fields, row.head_bias) else 0
-        return replace(model, vectors=vocabulary + (1 + row.norm_biases) * hidden * row.embedding_norm)
+        vectors = vocabulary + (1 + row.norm_biases) * hidden * row.embedding_norm
+        if not row.last_norm:
+            model = replace(model, norm_weights=False, norm_biases=False)
+        return replace(model, vectors=vectors, most_encoded=model.encoder_tokens)
 
     return read
 
@@ -183,6 +193,11 @@ def composed(row: Family) -> Callable[[Fields], Model]:
 def said(fields: Fields, stated: Said) -> bool:
     """Return a truth value of the class, or of a field of the file."""
     return fields.flag(stated) if isinstance(stated, str) else stated
+
+
+def to_encoder(attention: Attention, tokens: int) -> Attention:
+    """Return the same attention, to so many tokens of an encoder."""
+    return replace(attention, reach=Reach(Mask.ENCODER, tokens))
 
 
 def _number(fields: Fields, said: str | int, least: int = 0) -> int:
@@ -244,11 +259,16 @@ def grouped_attention(row: Family, fields: Fields, hidden: int) -> Attention:
         sinks=heads * row.sinks,
         gate_dim=dim if row.gate else int(said(fields, row.head_gate)),
         gate_bias=said(fields, row.gate_bias),
+        key_bias=row.key_bias,
     )
 
 
-def latent_attention(fields: Fields) -> LatentAttention:
+def latent_attention(fields: Fields, v_dim: int | None = None) -> LatentAttention:
     """Return the latent attention of a file.
+
+    Args:
+        fields: of the file.
+        v_dim: elements of a value that the class derives, if the file does not say how many they are.
 
     Raises:
         UserError: a field is missing or wrong.
@@ -259,7 +279,7 @@ def latent_attention(fields: Fields) -> LatentAttention:
         kv_rank=fields.count("kv_lora_rank"),
         rope=fields.count("qk_rope_head_dim"),
         nope=fields.count("qk_nope_head_dim"),
-        v_dim=fields.count("v_head_dim"),
+        v_dim=fields.count("v_head_dim", derived=v_dim),
         bias=fields.flag("attention_bias"),
     )
 

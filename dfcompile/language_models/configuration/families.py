@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dfcompile.language_models.configuration.composed import (
     FULL,
+    Family,
     composed,
     latent_attention,
     layer_count,
@@ -12,10 +13,13 @@ from dfcompile.language_models.configuration.composed import (
     sparse_layers,
     window_of,
 )
+from dfcompile.language_models.configuration.encoder_decoders import mllama, t5
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.hybrids import HYBRIDS, RECURRENT
 from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
+from dfcompile.language_models.products import Indexer
 from dfcompile.records import replace
 
 Reader = Callable[[Fields], Model]
@@ -58,26 +62,25 @@ def _experts(fields: Fields, width: int, *, bias: bool = False, shared_width: in
 
 
 def _qwen(fields: Fields) -> Model:
+    is_second, is_sparse = fields.family.startswith("qwen2"), "_moe" in fields.family
     hidden, layers, heads, dim = _sizes(fields, derived=fields.family != "qwen3")
     kv_heads = _grouped_heads(fields, heads)
-    windowed = fields.flag("use_sliding_window")
+    windowed = fields.flag("use_sliding_window") if fields.stated("use_sliding_window") is not None else is_sparse
     reach = window_of(fields.optional("sliding_window") if windowed else 0)
-    is_sparse = fields.family in ("qwen2_moe", "qwen3_moe")
-    if fields.family == "qwen3_moe":
+    if is_sparse and not is_second:
         reaches: Sequence[Reach] = (reach,) * layers
     else:
         first = fields.count("max_window_layers", least=0) if windowed else layers
         reaches = reaches_of(fields, layers, reach, lambda layer: layer >= first)
-    if fields.family in ("qwen2", "qwen2_moe"):
-        bias = fields.family == "qwen2" or fields.flag("qkv_bias")
+    if is_second:
+        bias = not is_sparse or fields.flag("qkv_bias")
         attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias)
     else:
         bias = fields.flag("attention_bias")
         attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias, norm_parameters=2 * dim)
     mlps: list[DenseMlp | Experts] = [DenseMlp(fields.count("intermediate_size"))] * layers
     if is_sparse:
-        is_shared = fields.family == "qwen2_moe"
-        shared = fields.optional("shared_expert_intermediate_size", least=0) if is_shared else 0
+        shared = fields.optional("shared_expert_intermediate_size", least=0) if is_second else 0
         experts = _experts(fields, fields.count("moe_intermediate_size"), shared_width=shared)
         experts = replace(experts, shared_gate=shared > 0)
         step, only = fields.count("decoder_sparse_step"), fields.layers_in("mlp_only_layers") or frozenset()
@@ -85,14 +88,23 @@ def _qwen(fields: Fields) -> Model:
     return model_of_layers(fields, hidden, _layers(attention, reaches, mlps))
 
 
+_CHOOSING = ("deepseek_v32", "glm_moe_dsa")  # whose queries attend to some tokens that an indexer chooses
+
+
 def _deepseek(fields: Fields) -> Model:
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    attention = latent_attention(fields)
+    is_derived = fields.family == "minicpm3" and fields.stated("v_head_dim") is None
+    attention = latent_attention(fields, hidden // fields.count("num_attention_heads") if is_derived else None)
+    if fields.family in _CHOOSING:
+        indexer = Indexer(fields.count("index_n_heads"), fields.count("index_head_dim"))
+        attention = replace(attention, chosen=fields.count("index_topk"), indexer=indexer)
+        fields.count("q_lora_rank")  # which queries of the indexer are made of
     dense = DenseMlp(fields.count("intermediate_size"))
-    if fields.family == "youtu":
+    if fields.family in ("minicpm3", "youtu"):
         return model_of_layers(fields, hidden, (Layer(attention, dense),) * layers)
     width = fields.count("moe_intermediate_size")
     experts = _experts(fields, width, shared_width=fields.optional("n_shared_experts", least=0) * width)
+    norms = 3 if fields.family == "axk1" else 2  # the third one follows experts
     first, frequency = fields.count("first_k_dense_replace", least=0), fields.count("moe_layer_freq")
     if fields.family == "glm4_moe_lite":
         first = 1  # whatever the file says
@@ -101,8 +113,27 @@ def _deepseek(fields: Fields) -> Model:
     if fields.stated("mlp_bias"):
         raise fields.wrong("mlp_bias", "true, which is not modelled, against false")
     sparse = sparse_layers(fields, layers, lambda layer: layer >= first and layer % frequency == 0)
-    made = tuple(Layer(attention, experts if one else dense) for one in sparse)
+    shared = replace(attention, indexer=None)
+    attentions = [attention if one else shared for one in _indexed(fields, layers)]
+    both = zip(attentions, sparse, strict=True)
+    made = tuple(Layer(one, experts, norms) if many else Layer(one, dense) for one, many in both)
     return model_of_layers(fields, hidden, made)
+
+
+def _indexed(fields: Fields, layers: int) -> Sequence[bool]:
+    """Return which layers choose tokens themselves; the others attend to those of the layer before."""
+    if fields.family != "glm_moe_dsa":
+        return (True,) * layers
+    pattern = fields.stated("index_topk_pattern")
+    if pattern is not None:
+        raise fields.wrong("index_topk_pattern", f"{str(pattern)[:40]!r}, which is not modelled (give indexer_types)")
+    words = fields.per_layer("indexer_types", layers)
+    if words is None:
+        every, offset = fields.count("index_topk_freq"), fields.count("index_skip_topk_offset", least=0)
+        return [max(layer - offset + 1, 0) % every == 0 for layer in range(layers)]
+    if words[0] != "full" or not set(words) <= {"full", "shared"}:
+        raise fields.wrong("indexer_types", f"{words[0]!r} first of {sorted(set(words))} against full, shared")
+    return [word == "full" for word in words]
 
 
 def _gemma(fields: Fields) -> Model:
@@ -145,12 +176,95 @@ def _gpt_oss(fields: Fields) -> Model:
     return model_of_layers(fields, hidden, _layers(attention, reaches, (experts,) * layers))
 
 
+def _gpt_neo(fields: Fields) -> Model:
+    row = Family(
+        layers=("num_layers",),
+        heads=("num_heads",),
+        kv_heads=(),
+        widens=True,
+        gated=False,
+        output_bias=True,
+        mlp_bias=True,
+        norm_biases=True,
+        positions=("max_position_embeddings",),
+    )
+    model = composed(row)(fields)
+    window, kinds = window_of(fields.count("window_size")), ("global", "local")
+    if fields.listed("attention_types") is None:
+        fields.taken.append("attention_types: left out, global and local by turns as its class has them")
+    words: list[object] = []
+    for entry in fields.listed("attention_types") or ([list(kinds), -(-len(model.layers) // 2)],):
+        match entry:
+            case [[*some], int(times)] if 0 < times <= len(model.layers):
+                words += some * times
+            case _:
+                raise fields.wrong("attention_types", f"{str(entry)[:40]!r} against [[global, local], times]")
+    if len(words) < len(model.layers) or not all(word in kinds for word in words):
+        raise fields.wrong("attention_types", f"{len(words)} of {len(model.layers)} layers, or another than {kinds}")
+    layers = (
+        replace(layer, attention=replace(attention, reach=FULL if word == "global" else window))
+        for layer, attention, word in zip(model.layers, model.attentions, words, strict=False)
+    )
+    return replace(model, layers=tuple(layers), notes=tuple(dict.fromkeys(fields.taken)))
+
+
+def _dbrx(fields: Fields) -> Model:
+    hidden, layers, heads = fields.count("d_model"), layer_count(fields, "n_layers"), fields.count("n_heads")
+    inner: dict[str, object] = {}
+    for name in ("attn_config", "ffn_config"):
+        values = fields.stated(name) or {}
+        if not isinstance(values, dict):
+            raise fields.wrong(name, f"{str(values)[:40]!r} against a mapping")
+        inner |= values
+    nested = replace(fields, values=inner)
+    kv_heads = nested.count("kv_n_heads")
+    if hidden % heads or heads % kv_heads:
+        raise fields.wrong("n_heads", f"{heads} heads against a divisor of {hidden} and a multiple of {kv_heads}")
+    count, chosen = nested.count("moe_num_experts"), nested.count("moe_top_k")
+    if chosen > count:
+        raise fields.wrong("moe_top_k", f"{chosen} of {count} experts")
+    dim = hidden // heads
+    layer = Layer(Attention(heads, kv_heads, dim, dim), Experts(count, chosen, nested.count("ffn_hidden_size")))
+    return model_of_layers(fields, hidden, (layer,) * layers)
+
+
+def _mimo(fields: Fields) -> Model:
+    hidden, layers, heads, dim = _sizes(fields)
+    kv_heads, window = _grouped_heads(fields, heads), window_of(fields.count("sliding_window"))
+    if (before := fields.optional("sliding_window_size")) > 0:
+        window = window_of(before + 1)  # which says how many are seen before the token itself
+    reaches = reaches_of(fields, layers, window, lambda layer: layer > 0 and (layer + 1) % 6 != 0)
+    far = Attention(heads, kv_heads, dim, fields.count("v_head_dim"), qkv_bias=fields.flag("attention_bias"))
+    if heads % (2 * kv_heads):
+        found = f"{2 * kv_heads} heads in a window that do not divide the {heads} of num_attention_heads"
+        raise fields.wrong("num_key_value_heads", found)
+    near = replace(far, kv_heads=2 * kv_heads, sinks=heads)
+    experts, dense = (
+        _experts(fields, fields.count("moe_intermediate_size")),
+        DenseMlp(fields.count("intermediate_size")),
+    )
+    made = (
+        Layer(replace(far if reach is FULL else near, reach=reach), experts if sparse else dense)
+        for reach, sparse in zip(reaches, sparse_layers(fields, layers, lambda layer: layer > 0), strict=True)
+    )
+    return model_of_layers(fields, hidden, tuple(made))
+
+
 FAMILIES: Mapping[str, Reader] = {
     **{name: composed(row) for name, row in {**ROWS, **HYBRIDS}.items()},
     **RECURRENT,
-    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "youtu"), _deepseek),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", *_CHOOSING), _deepseek),
+    **dict.fromkeys(("axk1", "minicpm3", "mistral4", "sarvam_mla", "youtu"), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
+    "gemma3n_text": gemma3n,
+    **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), gemma4),
+    "dbrx": _dbrx,
+    "gpt_neo": _gpt_neo,
     "gpt_oss": _gpt_oss,
     "llama4_text": _llama4,
-    **dict.fromkeys(("qwen2", "qwen2_moe", "qwen3", "qwen3_moe"), _qwen),
+    "mimo_v2_flash": _mimo,
+    "mllama_text_model": mllama,
+    **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), t5),
+    **dict.fromkeys(("qwen2", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl_text"), _qwen),
+    **dict.fromkeys(("qwen3", "qwen3_moe", "qwen3_omni_moe_text", "qwen3_vl_moe_text"), _qwen),
 }

@@ -14,6 +14,7 @@ from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, parsed_json, readable_text
 from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.nested import QUANTISED_BY, TEXT_TYPES, text_part
 from dfcompile.language_models.model import Model
 from dfcompile.records import replace
 
@@ -23,15 +24,8 @@ _NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)  # of a model on the 
 _REVISION = re.compile(r"\w{1,64}", re.ASCII)
 _YES = ("1", "ON", "YES", "TRUE")
 LARGEST_BYTES = 2**24
-QUANTISED_BY = ("quantization_config", "compression_config")  # the second one is the older name
 # Beside a config.json that says nothing of it: NVIDIA's file, and those of older tools.
 QUANTISED_BESIDE = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
-_SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are no models
-_DTYPES = ("dtype", "torch_dtype")
-NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
-OUTER_TYPES = {
-    "gemma3": "gemma3_text", "llama4": "llama4_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text",
-}  # fmt: skip
 _PACKAGE = "dfcompile.language_models.configuration"
 _SHIPPED = f"{_PACKAGE}.shipped"
 # What follows a model's name on the hub where it was trained further: its configuration is the same.
@@ -167,7 +161,7 @@ def model_of(configuration: Configuration) -> Model:
     if not isinstance(family, str):
         found = "no key 'model_type'" if family is None else f"model_type {family!r}"
         raise UserError(f"{where}: found {found} against one of {', '.join(sorted(FAMILIES))}")
-    family = OUTER_TYPES.get(family, family)
+    family = TEXT_TYPES.get(family, family)
     if family not in FAMILIES:
         raise UserError(f"{where}: unknown architecture {family!r}{nearest(family, FAMILIES)}")
     return FAMILIES[family](Fields(values, class_defaults()[family], configuration.name, family, where))
@@ -197,9 +191,8 @@ def _of_file(path: Path, name: str, where: str) -> Configuration:
 
 def _parsed(text: str, name: str, where: str) -> Configuration:
     document = _document(text, where)
-    fields = _text_fields(document)
-    towers = tuple(key for key in document if key.endswith("_config") and key not in (*NESTED, *_SETTINGS))
-    return Configuration(name, where, fields, () if fields is document else towers)
+    fields, towers = text_part(document)
+    return Configuration(name, where, fields, towers)
 
 
 def _document(text: str, where: str) -> dict[str, object]:
@@ -212,16 +205,6 @@ def _document(text: str, where: str) -> dict[str, object]:
     if not isinstance(document, dict):
         raise UserError(f"{where}: found no keys against those of a configuration")
     return document
-
-
-def _text_fields(document: dict[str, object]) -> Mapping[str, object]:
-    """Return the fields of the text model; what only the outer one says holds for it as well."""
-    inner = next((document[key] for key in NESTED if isinstance(document.get(key), dict)), None)
-    if not isinstance(inner, dict):
-        return document
-    shared = ("tie_word_embeddings", *QUANTISED_BY, *(() if any(key in inner for key in _DTYPES) else _DTYPES))
-    outer = {key: document[key] for key in shared if key in document}
-    return {**outer, **inner, "model_type": inner.get("model_type", document.get("model_type"))}
 
 
 def _text_of(path: Path) -> str:

@@ -36,6 +36,16 @@ _OPT = Family(
     positions=("max_position_embeddings",),
     further_positions=2,
 )
+_DECODER = replace(
+    _OPT,
+    hidden=("d_model",),
+    layers=("decoder_layers",),
+    heads=("decoder_attention_heads",),
+    width=("decoder_ffn_dim",),
+    norms=3,
+    encoder=("max_position_embeddings",),
+)
+_BART = replace(_DECODER, embedding_norm=True, last_norm=False)
 _SHARED = Mixture(shared_count="n_shared_experts", first_dense="first_k_dense_replace")
 
 ROWS: Mapping[str, Family] = {
@@ -45,19 +55,24 @@ ROWS: Mapping[str, Family] = {
         experts=Mixture(shared_count="num_shared_experts", first_dense="num_dense_layers", router_bias=True),
     ),
     "apertus": replace(_BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
+    "apertus1p5_text": replace(_BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
     "arcee": replace(_LLAMA, gated=False),
     "aria_text": replace(
         _BIASED, refused={_MLP_BIAS: False},
         experts=Mixture("intermediate_size", shared_count="moe_num_shared_experts"),
     ),
+    "bart": _BART,
     "biogpt": replace(_OPT, width=("intermediate_size",)),
     "bitnet": replace(_BIASED, extra=(0, 0, 0, 1, 1, 0)),
+    "blenderbot": replace(_DECODER, further_positions=0),
+    "blenderbot-small": replace(_BART, further_positions=0),
     "bloom": replace(
         _GPT, hidden=("hidden_size", "n_embed"), width=("ffn_hidden_size",), embedding_norm=True,
     ),
     "codegen": _GPTJ,
     "cohere": replace(_BIASED, norms=1, qk_norm="use_qk_norm", whole_norm=True),
     "cohere2": replace(_BIASED, norms=1, windows=Windows("sliding_window_pattern")),
+    "ctrl": replace(_GPT, width=("dff",), widens=False, head_bias=True),
     "cwm": Family(mlp_bias=_MLP_BIAS, windows=Windows(4, is_first=True)),
     "diffllama": replace(_BIASED, extra=(0, 0, 4, 0, 0, 0)),
     "dots1": replace(_BIASED, qk_norm=True, experts=_SHARED, windows=Windows(before="max_window_layers")),
@@ -69,6 +84,7 @@ ROWS: Mapping[str, Family] = {
             every="moe_layer_interval", last="moe_layer_end_index",
         ),
     ),
+    "exaone": replace(_LLAMA, layers=("num_hidden_layers", "num_layers")),
     "exaone4": Family(qk_norm=True, windows=Windows("sliding_window_pattern")),
     "exaone_moe": Family(
         qk_norm=True, windows=Windows("sliding_window_pattern"),
@@ -84,6 +100,9 @@ ROWS: Mapping[str, Family] = {
     "glm": Family(qkv_bias=_BIAS),
     "glm4": Family(qkv_bias=_BIAS, norms=4),
     "glm4_moe": Family(qkv_bias=_BIAS, qk_norm="use_qk_norm", experts=_SHARED),
+    "glm4v_moe_text": Family(qkv_bias=_BIAS, experts=_SHARED),
+    "glm4v_text": Family(qkv_bias=True, norms=4),
+    "glm_ocr_text": Family(norms=4),
     "gpt2": _GPT_LEARNED,
     "gpt-sw3": _GPT_LEARNED,
     "gpt_bigcode": replace(_GPT_LEARNED, single_kv="multi_query"),
@@ -92,6 +111,8 @@ ROWS: Mapping[str, Family] = {
     ),
     "gptj": _GPTJ,
     "granite": _LLAMA,
+    "granite4_vision_text": _LLAMA,
+    "granite_docling_text": _LLAMA,
     "granite_swa": replace(_LLAMA, sinks=True, windows=Windows(4, is_first=True)),
     "granitemoe": replace(_BIASED, experts=Mixture("intermediate_size")),
     "granitemoe_swa": replace(
@@ -101,8 +122,10 @@ ROWS: Mapping[str, Family] = {
     "granitemoeshared": replace(
         _BIASED, experts=Mixture("intermediate_size", shared_width="shared_intermediate_size")
     ),
+    "helium": Family(qkv_bias=_BIAS, mlp_bias=_MLP_BIAS),
     "hunyuan_v1_dense": replace(_BIASED, qk_norm=True),
     "hunyuan_v1_moe": replace(_BIASED, qk_norm=True, experts=Mixture("intermediate_size", shared_count=1)),
+    "hunyuan_vl_text": replace(_BIASED, qk_norm=True),
     "hy_v3": replace(
         _BIASED, qk_norm=True, refused={_MLP_BIAS: False},
         experts=Mixture(shared_count="num_shared_experts", first_dense=1),
@@ -114,7 +137,16 @@ ROWS: Mapping[str, Family] = {
     "kolibri1": Family(
         qk_norm=True, norms=4, windows=Windows(5), experts=Mixture(shared_width="shared_expert_intermediate_size")
     ),
+    "led": replace(
+        _BART, positions=("max_decoder_position_embeddings",), further_positions=0,
+        encoder=("max_encoder_position_embeddings",),
+    ),
     "llama": _LLAMA,
+    "m2m_100": replace(_DECODER, positions=(), further_positions=0),
+    "marian": replace(
+        _DECODER, further_positions=0, last_norm=False, refused={"share_encoder_decoder_embeddings": True}
+    ),
+    "mbart": replace(_DECODER, embedding_norm=True),
     "mellum": replace(_BIASED, qk_norm=True, windows=Windows(1), experts=Mixture()),
     "minimax_m2": Family(qk_norm=True, whole_norm=True, experts=Mixture("intermediate_size")),
     "ministral": Family(windows=Windows()),
@@ -125,14 +157,21 @@ ROWS: Mapping[str, Family] = {
         hidden=("d_model",), layers=("n_layers",), heads=("n_heads",), kv_heads=(), widens=True, gated=False,
         refused={"expansion_ratio": 4},
     ),
+    "mvp": replace(_BART, refused={"use_prompt": False}),
     "nanochat": replace(_BIASED, gated=False, norm_weights=False),
     "nemotron": replace(_LLAMA, gated=False, norm_biases=True),
     "olmo": replace(_BIASED, norm_weights=False),
     "olmo2": _WHOLE_NORM,
     "olmo3": replace(_WHOLE_NORM, windows=Windows(4)),
     "olmoe": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
+    "openai-gpt": replace(_GPT_LEARNED, last_norm=False),
     "opt": replace(
         _OPT, refused={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True}
+    ),
+    "paddleocr_vl_text": Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE),
+    "pegasus": replace(_DECODER, further_positions=0),
+    "pegasus_x": replace(
+        _DECODER, positions=(), further_positions=0, qkv_bias=False, output_bias=False
     ),
     "persimmon": Family(
         kv_heads=(), gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True,
@@ -143,10 +182,14 @@ ROWS: Mapping[str, Family] = {
         refused={"qk_layernorm": False},
     ),
     "phi3": _MISTRAL,
+    "phi4_multimodal": _MISTRAL,
     "phimoe": replace(
         _BIASED, norm_biases=True, windows=Windows(), experts=Mixture("intermediate_size"),
         head_bias="lm_head_bias",
     ),
+    "plbart": _BART,
+    "qwen3_vl_text": replace(_BIASED, qk_norm=True),
+    "sarvam_moe": Family(qkv_bias=_BIAS, qk_norm="use_qk_norm", experts=_SHARED),
     "seed_oss": Family(qkv_bias=_BIAS, output_bias="attention_out_bias", mlp_bias=_MLP_BIAS),
     "smollm3": replace(_LLAMA, refused={"use_sliding_window": False}),
     "solar_open": Family(qkv_bias=_BIAS, experts=Mixture(shared_count="n_shared_experts")),
@@ -157,6 +200,10 @@ ROWS: Mapping[str, Family] = {
         gated=False, qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE, norm_biases=True, windows=Windows()
     ),
     "vaultgemma": replace(_BIASED, windows=Windows(2)),
+    "whisper": replace(
+        _DECODER, positions=("max_target_positions",), further_positions=0, encoder=("max_source_positions",),
+        key_bias=False,
+    ),
     "xglm": replace(
         _OPT, hidden=("d_model",), layers=("num_layers",), heads=("attention_heads",), positions=(), further_positions=0
     ),

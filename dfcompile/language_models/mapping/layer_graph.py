@@ -177,6 +177,7 @@ def layer_graph(
     """
     if len(batch.groups) > 1:
         raise UserError(f"--map: {batch.name}: found sequences of {len(batch.groups)} lengths in a step against one")
+    _check(layer)
     (group,) = batch.groups
     attention, mlp = layer.attention, layer.mlp
     if attention is None or mlp is None or layer.mixer is not None:
@@ -197,6 +198,21 @@ def layer_graph(
         made = _between(graph, "mlp_post_norm", made)
     graph.elementwise("mlp_residual", (middle, made), graph.array("y", "bqh", TensorKind.OUTPUT), "bqh")
     return graph.finish(name, _ASSUMED)
+
+
+def _check(layer: Layer) -> None:
+    """Check that a layer has no parts of which there are no kernels here.
+
+    Raises:
+        UserError: it has.
+    """
+    found = [one.name for one in layer.products]
+    if isinstance(layer.attention, LatentAttention) and layer.attention.chosen:
+        found = ["attention to chosen tokens", *found]
+    elif isinstance(layer.attention, Attention) and layer.attention.kv_products < 2:
+        found = ["keys and values of another product or layer", *found]
+    if found:
+        raise UserError(f"--map: found a layer with {', '.join(found)}, which are not mapped")
 
 
 def ends_graph(model: Model, batch: Batch, precision: Precision) -> DataflowGraph:

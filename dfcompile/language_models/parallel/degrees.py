@@ -10,7 +10,7 @@ from msgspec import Struct
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import LinkLevel
 from dfcompile.language_models.mixer import Mixer
-from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer
+from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import ExpertShare, chosen_shares, rank_imbalance, rank_imbalance_of
@@ -157,10 +157,17 @@ def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:
     Raises:
         InfeasibleError: a dimension does not divide, or a context that chips share has a state; the message names it.
     """
+    for one in layer.attentions if degrees.sequence > 1 else ():
+        is_chosen = isinstance(one, LatentAttention) and one.chosen
+        if is_chosen or one.reach.mask is Mask.ENCODER:
+            found = f"{degrees.sequence} chips that share a sequence"
+            which = "chosen tokens" if is_chosen else "an encoder's tokens"
+            raise InfeasibleError(f"degrees: found {found} against 1, where layers attend to {which}")
     attention = None if layer.attention is None else _attention(layer.attention, degrees.tensor)
+    cross = None if layer.cross is None else _grouped(layer.cross, degrees.tensor)
     mlp = None if layer.mlp is None else _mlp(layer.mlp, degrees)
     mixer = None if layer.mixer is None else _mixer(layer.mixer, degrees)
-    return replace(layer, attention=attention, mlp=mlp, mixer=mixer)
+    return replace(layer, attention=attention, cross=cross, mlp=mlp, mixer=mixer)
 
 
 def _divided(name: str, extent: int, chips: int) -> int:
@@ -170,9 +177,14 @@ def _divided(name: str, extent: int, chips: int) -> int:
 
 
 def _attention(attention: Attention | LatentAttention, chips: int) -> Attention | LatentAttention:
+    if isinstance(attention, Attention):
+        return _grouped(attention, chips)
+    # The latents have no heads to share: every chip holds them whole.
+    return replace(attention, heads=_divided("attention heads", attention.heads, chips))
+
+
+def _grouped(attention: Attention, chips: int) -> Attention:
     heads = _divided("attention heads", attention.heads, chips)
-    if isinstance(attention, LatentAttention):
-        return replace(attention, heads=heads)  # the latents have no heads to share: every chip holds them whole
     return replace(attention, heads=heads, kv_heads=_shared("key-value heads", attention.kv_heads, chips))
 
 

@@ -275,15 +275,15 @@ class Deployments:
     def _ends(self, degrees: Degrees, batch: Batch) -> tuple[_LayerCost, _LayerCost]:
         """Return embedding and head of one chip."""
         case, chips = self._case, degrees.tensor
-        embedding, *head = ends_kernels(case.model, batch, case.precision, -(-case.model.vocabulary // chips))
+        before, after = ends_kernels(case.model, batch, case.precision, -(-case.model.vocabulary // chips))
         logits = case.precision.activations.bytes_of(batch.head_rows * case.model.vocabulary)
-        gathered = self.collectives.all_gather(self.group(1, chips), logits) if head else 0.0
+        gathered = self.collectives.all_gather(self.group(1, chips), logits) if logits else 0.0
         tables, matrix = (made(case.model, case.precision, chips) for made in (embedding_bytes, head_bytes))
         if case.model.tied and degrees.pipeline > 1:
             matrix += tables  # the last stage has a copy of the embedding
         return (
-            _LayerCost((embedding,), self._time([embedding]).exec_s, 0.0, 0.0, tables, 0),
-            _LayerCost(tuple(head), self._time(head).exec_s, gathered, logits * (chips - 1) / chips, matrix, 0),
+            _LayerCost(before, self._time(before).exec_s, 0.0, 0.0, tables, 0),
+            _LayerCost(after, self._time(after).exec_s, gathered, logits * (chips - 1) / chips, matrix, 0),
         )
 
     def _check_held(self, found: Deployment) -> None:

@@ -81,15 +81,18 @@ _NAMINGS: Mapping[str, _Naming] = {
 # Families whose modules have other names than these.
 _OTHERWISE = frozenset(
     (
-        "afmoe", "aria_text", "bailing_hybrid", "bamba", "biogpt", "bloom", "codegen", "falcon", "falcon_h1",
-        "falcon_mamba", "glm", "glm4", "gpt_bigcode", "gpt_neox", "gptj", "granitemoe", "granitemoe_swa",
-        "granitemoehybrid", "granitemoeshared", "hunyuan_v1_moe", "jamba", "kimi_linear", "lara_mini", "lfm2",
-        "lfm2_moe", "lfm3", "mamba", "mamba2", "minimax", "mpt", "nanochat", "nemotron_h", "olmo_hybrid", "opt",
-        "persimmon", "phi", "phi3", "phimoe", "qwen2_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",
+        "afmoe", "aria_text", "bailing_hybrid", "bamba", "biogpt", "bloom", "codegen", "ctrl", "dbrx", "exaone",
+        "falcon", "falcon_h1", "falcon_mamba", "glm", "glm4", "glm4v_text", "glm_ocr_text", "gpt_bigcode",
+        "gpt_neo", "gpt_neox", "gptj", "granitemoe", "granitemoe_swa", "granitemoehybrid", "granitemoeshared",
+        "hunyuan_v1_moe", "jamba", "kimi_linear", "lara_mini", "lfm2", "lfm2_moe", "lfm3", "mamba", "mamba2",
+        "minimax", "mpt", "nanochat", "nemotron_h", "olmo_hybrid", "openai-gpt", "opt", "persimmon", "phi",
+        "phi3", "phi4_multimodal", "phimoe", "qwen2_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",
         "starcoder2", "xglm",
     )
 )  # fmt: skip
 _LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")
+
+_INDEXER = ("self_attn.indexer.wq_b", "self_attn.indexer.wk")
 
 
 def modules_of(model: Model, experts: Iterable[int]) -> Iterator[Module]:
@@ -102,7 +105,7 @@ def modules_of(model: Model, experts: Iterable[int]) -> Iterator[Module]:
     Raises:
         UserError: how the family names its modules is not known.
     """
-    if model.model_type in _OTHERWISE:
+    if model.model_type in _OTHERWISE or model.encoder_tokens:
         found = f"{model.model_type!r}, whose modules are not known by name"
         raise UserError(f"{model.name}: quantised weights: found {found} (--dtype says the formats)")
     naming = _NAMINGS.get(model.model_type, _Naming())
@@ -122,7 +125,7 @@ def _of_layer(layer: Layer, naming: _Naming, experts: Sequence[int]) -> Iterator
     attention = naming.attention
     if isinstance(layer.attention, LatentAttention):
         asked = ("self_attn.q_a_proj", "self_attn.q_b_proj") if layer.attention.q_rank else ("self_attn.q_proj",)
-        attention = (*asked, *_LATENT)
+        attention = (*asked, *_LATENT, *(() if layer.attention.indexer is None else _INDEXER))
     yield from ((tail, LINEAR, "attention") for tail in attention)
     if not isinstance(layer.mlp, Experts):
         yield from ((tail, LINEAR, "mlp") for tail in naming.mlp)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat, Precision
-from dfcompile.language_models.model import Attention, LatentAttention
+from dfcompile.language_models.model import Attention, LatentAttention, Mask, Reach
+from dfcompile.language_models.products import Indexer
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, Role, StepChoices, Work
 from dfcompile.records import replace
@@ -88,11 +89,28 @@ class _Group(Struct, frozen=True):
     attention: Attention | LatentAttention
     precision: Precision
     choices: StepChoices
+    chosen: int = 0  # tokens that a query attends to at most; 0: all
 
     @property
     def tokens(self) -> int:
-        """Tokens of a sequence whose keys and values are seen."""
-        return live(self.attention.reach, self.sequences.past, self.sequences.new)
+        """Tokens of a sequence whose keys and values are seen: chosen ones may differ from query to query."""
+        tokens = live(self.attention.reach, self.sequences.past, self.sequences.new)
+        return min(tokens, self.chosen * self.sequences.new) if self.chosen else tokens
+
+    @property
+    def keys(self) -> int:
+        """Keys of the product of a query."""
+        return min(self.tokens, self.chosen) if self.chosen else self.tokens
+
+    @property
+    def seen(self) -> int:
+        """Pairs of a query and a key that it sees, of one head and all sequences."""
+        past, new, count = self.sequences.past, self.sequences.new, self.sequences.count
+        if self.chosen and not self.choices.causal:
+            return new * self.keys * count
+        # As many keys as are chosen, or all if there are fewer: so many a window has as well.
+        reach = Reach(Mask.WINDOW, self.chosen) if self.chosen else self.attention.reach
+        return pairs(reach, past, new, causal=self.choices.causal) * count
 
     @property
     def queries(self) -> int:
@@ -100,7 +118,9 @@ class _Group(Struct, frozen=True):
         return self.sequences.new * self.sequences.count * self.attention.heads
 
     def read(self, elements: int) -> int:
-        """Elements of the cache that are read, so many of each token."""
+        """Elements of the cache that are read, so many of each token; chosen ones are those of each sequence."""
+        if self.chosen:
+            return elements * self.tokens * self.sequences.count
         return kv_elements_read(elements, self.tokens, self.sequences, self.choices)
 
     def kernels(
@@ -125,9 +145,9 @@ class _Group(Struct, frozen=True):
             work = Work.DECODE_LATENT if is_latent else Work.DECODE_ATTENTION
             kind, form = KernelKind.VECTOR_GROUPED, "decode"
         heads, name = self.attention.heads, f"attention_{form}"
-        seen = heads * pairs(self.attention.reach, group.past, group.new, causal=self.choices.causal) * group.count
+        seen = heads * self.seen
         fused = Kernel(
-            kind, work, name, group.new * (heads // products), key, self.tokens, group.count * products,
+            kind, work, name, group.new * (heads // products), key, self.keys, group.count * products,
             macs=(key + value) * seen,
             again_macs=key * seen,
             act_in_bytes=whole.act_bytes,
@@ -164,15 +184,16 @@ def attention_kernels(
     """Yield projections, the cache's growth and the attention of each group of sequences."""
     tokens, queries = batch.tokens, attention.heads * attention.qk_dim
     if isinstance(attention, Attention):
-        yield projection("qkv_proj", tokens, hidden, attention.projected, precision, role=Role.OPENING)
-        yield _kv_store(attention.kv_heads, attention.qk_dim + attention.v_dim, tokens, precision)
+        yield from _opening(attention, hidden, batch, precision)
     else:
         if attention.q_rank:
             yield projection("q_a_proj", tokens, hidden, attention.q_rank, precision, role=Role.OPENING)
             yield projection("q_b_proj", tokens, attention.q_rank, queries, precision)
         else:
             yield projection("q_proj", tokens, hidden, queries, precision, role=Role.OPENING)
-        yield projection("kv_a_proj", tokens, hidden, attention.kv_elements, precision, role=Role.OPENING)
+        yield projection("kv_a_proj", tokens, hidden, attention.latent, precision, role=Role.OPENING)
+        if attention.indexer is not None:
+            yield from _index_products(attention, attention.indexer, hidden, tokens, precision)
         yield _kv_store(1, attention.kv_elements, tokens, precision)
         if attention.gate_dim:
             gates = attention.heads * attention.gate_dim
@@ -182,13 +203,66 @@ def attention_kernels(
         if isinstance(attention, Attention):
             yield from _grouped(attention, group)
         else:
-            yield from (_absorbed if is_absorbed(sequences, choices) else _naive)(attention, group)
+            if attention.indexer is not None:
+                yield from _index(attention, attention.indexer, group)
+            absorbs = is_absorbed(sequences, choices, attention.chosen)
+            yield from (_absorbed if absorbs else _naive)(attention, group)
     yield projection("o_proj", tokens, attention.heads * attention.v_dim, hidden, precision)
 
 
-def is_absorbed(group: Sequences, choices: StepChoices) -> bool:
-    """Whether queries are brought to the latents, rather than latents to keys and values."""
-    return group.decodes if choices.latent is Latent.AUTO else choices.latent is Latent.ABSORBED
+def _opening(attention: Attention, hidden: int, batch: Batch, precision: Precision) -> Iterator[Kernel]:
+    """Yield the products that make queries, keys and values: of an encoder's tokens where a sequence begins."""
+    role, tokens, width = Role.OPENING, batch.tokens, attention.qk_dim + attention.v_dim
+    if attention.reach.mask is not Mask.ENCODER:
+        name = "qkv_proj" if attention.kv_products else "q_proj"
+        yield projection(name, tokens, hidden, attention.projected, precision, role=role)
+        if attention.kv_products:
+            yield _kv_store(attention.kv_heads, width, tokens, precision)
+        return
+    yield projection("q_proj", tokens, hidden, attention.projected - attention.kv_elements, precision, role=role)
+    if taken := batch.begun * attention.reach.extent:
+        yield projection("kv_proj", taken, hidden, attention.kv_elements, precision)
+        yield _kv_store(attention.kv_heads, width, taken, precision)
+
+
+def is_absorbed(group: Sequences, choices: StepChoices, chosen: int = 0) -> bool:
+    """Whether queries are brought to the latents, rather than latents to keys and values.
+
+    So are prompts where a query attends to ``chosen`` tokens of more.
+    """
+    if choices.latent is not Latent.AUTO:
+        return choices.latent is Latent.ABSORBED
+    return group.decodes or 0 < chosen < group.context
+
+
+def _index_products(
+    attention: LatentAttention, indexer: Indexer, hidden: int, tokens: int, precision: Precision
+) -> Iterator[Kernel]:
+    """Yield the products that make queries, keys and weights of heads of an indexer."""
+    yield projection("index_q", tokens, attention.q_rank, indexer.heads * indexer.dim, precision)
+    yield projection("index_k", tokens, hidden, indexer.dim, precision, role=Role.OPENING)
+    yield projection("index_weights", tokens, hidden, indexer.heads, precision, "vectors", role=Role.OPENING)
+
+
+def _index(attention: LatentAttention, indexer: Indexer, group: _Group) -> Iterator[Kernel]:
+    """Yield the scores of all tokens that a query may attend to, weighed over heads, and the choice among them."""
+    sequences, precision, tokens = group.sequences, group.precision, group.tokens
+    new, count, seen, heads = sequences.new, sequences.count, group.seen, indexer.heads
+    read, decodes = group.read(indexer.dim), sequences.decodes
+    yield Kernel(
+        KernelKind.VECTOR_GROUPED if decodes else KernelKind.MATRIX_GROUPED,
+        Work.DECODE_LATENT if decodes else Work.PREFILL_LATENT,
+        "index_scores", new * heads, indexer.dim, tokens, count,
+        macs=(indexer.dim + 1) * heads * seen,  # one more of each head to weigh it
+        act_in_bytes=precision.activations.bytes_of(new * count * heads * (indexer.dim + 1)),
+        act_out_bytes=precision.activations.bytes_of(seen),
+        kv_read_bytes=precision.kv.bytes_of(read),
+        vector_elements=heads * seen + read * precision.widens(precision.kv),
+        rate=precision.product(precision.kv),
+        stored=precision.kv.stored_name,
+    )  # fmt: skip
+    chosen = new * min(attention.chosen, tokens) * count
+    yield vector_kernel("index_choice", (new, 1, tokens), seen, chosen, precision.activations, seen, count)
 
 
 def _grouped(attention: Attention, group: _Group) -> Iterator[Kernel]:
@@ -206,7 +280,7 @@ def _naive(attention: LatentAttention, group: _Group) -> Iterator[Kernel]:
     precision, heads = group.precision, attention.heads
     rows, bytes_of = group.tokens * group.sequences.count, precision.activations.bytes_of
     made = bytes_of(rows * (attention.expanded + attention.rope))
-    read = group.read(attention.kv_elements)
+    read = group.read(attention.latent)
     expanded = projection("kv_b_proj", rows, attention.kv_rank, attention.expanded, precision)
     yield replace(
         expanded,
@@ -224,8 +298,9 @@ def _naive(attention: LatentAttention, group: _Group) -> Iterator[Kernel]:
 
 def _absorbed(attention: LatentAttention, group: _Group) -> Iterator[Kernel]:
     """All heads share one key and value per token: its latent."""
+    group = replace(group, chosen=attention.chosen)
     precision, heads, rank = group.precision, attention.heads, attention.kv_rank
-    rows, cached, width = group.sequences.new * group.sequences.count, precision.kv, attention.kv_elements
+    rows, cached, width = group.sequences.new * group.sequences.count, precision.kv, attention.latent
     yield projection("q_absorb", rows, attention.nope, rank, precision, batch=heads)
     read = group.read(width)
     asked = precision.activations.bytes_of(group.queries * width)

@@ -70,6 +70,11 @@ class Batch(Struct, frozen=True):
         return sum(group.count for group in self.groups)
 
     @property
+    def begun(self) -> int:
+        """Sequences that begin with this step."""
+        return sum(group.count for group in self.groups if not group.past)
+
+    @property
     def head_rows(self) -> int:
         """Rows of logits."""
         return sum(group.head_rows * group.count for group in self.groups)
@@ -107,7 +112,9 @@ def pairs(reach: Reach, past: int, new: int, *, causal: bool = True) -> int:
         new: tokens that ask.
         causal: whether a token sees none after it; encoders see all (`--attention full`).
     """
-    return seen(reach, past + new) - seen(reach, past) if causal else new * live(reach, past, new)
+    if not causal or reach.mask is Mask.ENCODER:
+        return new * live(reach, past, new)
+    return seen(reach, past + new) - seen(reach, past)
 
 
 def live(reach: Reach, past: int, new: int) -> int:
@@ -119,6 +126,8 @@ def live(reach: Reach, past: int, new: int) -> int:
             return past + new - max(0, past - reach.extent + 1)
         case Mask.CHUNK:
             return past + new - past // reach.extent * reach.extent
+        case Mask.ENCODER:
+            return reach.extent
 
 
 def _triangle(count: int) -> int:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Model
+from dfcompile.language_models.products import Operand, Product
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, Role, StepChoices, Work
@@ -114,6 +115,20 @@ def dense_kernels(mlp: DenseMlp, hidden: int, tokens: int, precision: Precision,
     yield projection(f"{prefix}down", tokens, mlp.width, hidden, precision, "mlp")
 
 
+def product_kernels(products: Sequence[Product], tokens: int, precision: Precision) -> Iterator[Kernel]:
+    """Yield products of every token beside attention and MLP; those with activations have a matrix per token."""
+    for one in products:
+        made = projection(one.name, tokens * one.rows, one.k, one.n, precision, "mlp")
+        if one.of is Operand.ACTIVATIONS:
+            matrices = precision.activations.bytes_of(tokens * one.k * one.n)
+            made = replace(
+                made, kind=KernelKind.MATRIX_GROUPED, m=one.rows, batch=tokens, weight_bytes=0, vector_elements=0,
+                act_in_bytes=made.act_in_bytes + matrices, stored=precision.activations.stored_name,
+                rate=precision.product(precision.activations),
+            )  # fmt: skip
+        yield made
+
+
 def expert_kernels(
     experts: Experts, hidden: int, tokens: int, precision: Precision, choices: StepChoices, share: ExpertShare
 ) -> Iterator[Kernel]:
@@ -174,15 +189,12 @@ def between_products(layer: Layer, hidden: int, tokens: int, precision: Precisio
     elif mlp is not None:
         closed = mlp.chosen * mlp.width + mlp.shared_width
         opened = (2 if mlp.gated else 1) * closed
-    read, written = tokens * (whole + opened), tokens * (whole + closed)
+    carried = layer.carried // split
+    read, written = tokens * (whole + opened + carried), tokens * (whole + closed + carried)
     shape, form, attention = (tokens, 1, hidden), precision.activations, layer.attention
     # Norms with residuals, the activation function, rotations, what writes to the cache, norms of queries and of keys.
-    launches = (
-        layer.norms
-        + (mlp is not None)
-        + 2 * (attention is not None)
-        + 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
-    )
+    launches = layer.norms + (mlp is not None) + (layer.cross is not None) + 2 * (attention is not None)
+    launches += 2 * bool(isinstance(attention, Attention) and attention.norm_parameters)
     made = vector_kernel("norms_residuals_act", shape, read, written, form, read, launches=launches)
     return replace(made, role=Role.BETWEEN)
 
@@ -217,6 +229,9 @@ def layer_kernels(
     mixing: list[Kernel] = []
     if layer.attention is not None:
         mixing += attention_kernels(layer.attention, hidden, batch, precision, choices)
+    if layer.cross is not None:
+        crossing = attention_kernels(layer.cross, hidden, batch, precision, choices)
+        mixing += [replace(kernel, name=f"cross_{kernel.name}") for kernel in crossing]
     if layer.mixer is not None:
         mixing += mixer_kernels(layer.mixer, hidden, batch, precision, choices)
     mlp: Iterator[Kernel] = iter(())
@@ -225,7 +240,8 @@ def layer_kernels(
     elif layer.mlp is not None:
         mlp = dense_kernels(layer.mlp, hidden, batch.tokens, precision)
     shown: list[Kernel] = []
-    for kernel in (*mixing, *mlp, between_products(layer, hidden, batch.tokens, precision)):
+    beside = product_kernels(layer.products, batch.tokens, precision)
+    for kernel in (*mixing, *mlp, *beside, between_products(layer, hidden, batch.tokens, precision)):
         if choices.fusion is Fusion.NONE or kernel.work is not Work.VECTOR:
             shown.append(kernel)
         else:  # its elements pass the vector unit all the same, beside the product that it is taken as part of
@@ -239,26 +255,36 @@ def layer_kernels(
     )
 
 
-def ends_kernels(model: Model, batch: Batch, precision: Precision, vocabulary: int) -> Iterator[Kernel]:
-    """Yield the look-up of embeddings and, if a token needs logits, the head; ``vocabulary`` is the chip's part."""
+def ends_kernels(
+    model: Model, batch: Batch, precision: Precision, vocabulary: int
+) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...]]:
+    """Return the kernels before and after the layers; ``vocabulary`` is the chip's part.
+
+    Before: the look-up of embeddings, and products. After: products and, if a token needs logits, the head.
+    """
     hidden, tokens = model.hidden, batch.tokens
-    tables = 2 if model.positions else 1
-    yield Kernel(
+    row = (2 if model.positions else 1) * hidden + model.row_tables[0]
+    embedding = Kernel(
         KernelKind.GATHER, Work.VECTOR, "embedding", tokens, 1, hidden,
         part="embedding",
-        weight_bytes=precision.embedding.bytes_of(tokens * hidden * tables),
-        act_out_bytes=precision.activations.bytes_of(tokens * hidden),
+        weight_bytes=precision.embedding.bytes_of(tokens * row),
+        act_out_bytes=precision.activations.bytes_of(tokens * (hidden + model.row_tables[0])),
         rate=precision.activations.name,
     )  # fmt: skip
+    opening, closing = (product_kernels(one, tokens, precision) for one in (model.opening, model.closing))
+    first = (embedding, *(replace(one, part="embedding") for one in opening))
+    last = [replace(one, part="head") for one in closing]
     if batch.head_rows:
-        yield replace(projection("lm_head", batch.head_rows, hidden, vocabulary, precision, "head"), part="head")
+        head = projection("lm_head", batch.head_rows, hidden, vocabulary, precision, "head")
+        last.append(replace(head, part="head"))
+    return first, tuple(last)
 
 
 def step_of(model: Model, batch: Batch, precision: Precision, choices: StepChoices) -> Step:
     """Return all kernels of a step on one chip."""
+    first, last = ends_kernels(model, batch, precision, model.vocabulary)
     kernels: list[Kernel] = []
     for kind in model.kinds:
         made = layer_kernels(kind.layer, model.hidden, batch, precision, choices)
         kernels += [replace(kernel, part=kind.name, count=kind.count) for kernel in made]
-    kernels += ends_kernels(model, batch, precision, model.vocabulary)
-    return Step(tuple(kernels))
+    return Step((*kernels, *first, *last))

@@ -218,7 +218,7 @@ def end_passes(model: Model, batch: Batch, precision: Precision, vocabulary: int
     The loss keeps logits of 4 bytes; the last norm and the head keep their inputs.
     """
     tokens, row = batch.tokens, precision.activations.bytes_of(batch.tokens * model.hidden)
-    embedding, head = ends_kernels(model, batch, precision, vocabulary)
+    (embedding,), (head,) = ends_kernels(model, batch, precision, vocabulary)
     summed = GRADIENTS.bytes_of(tokens * model.hidden)
     scattered = replace(
         embedding, name="embedding_bwd", weight_bytes=0, act_in_bytes=row + summed, act_out_bytes=summed

@@ -175,6 +175,8 @@ def study_record(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped:
             "weight_bytes": study.weight_bytes,
             "kv_bytes_per_token": study.kv_bytes_per_token,
             "state_bytes_per_sequence": study.state_bytes_per_sequence,
+            "encoder_tokens": model.encoder_tokens,
+            "encoder_kv_bytes": study.encoder_kv_bytes,
             "formats": study.precision.summary,
         },
         "system": {

@@ -62,11 +62,16 @@ def _model_lines(study: Study) -> list[str]:
         else ""
     )
     memory = f"of {binary(device.capacity_bytes)}" if device.capacity_bytes else "of unknown capacity"
-    states = f" and {binary(study.state_bytes_per_sequence)} per sequence" if study.state_bytes_per_sequence else ""
-    held = f"weights {binary(study.weight_bytes)}, cache {study.kv_bytes_per_token:,} bytes per token{states}"
+    held = f"weights {binary(study.weight_bytes)}, cache {study.kv_bytes_per_token:,} bytes per token"
+    of_decoder = ""
+    if study.state_bytes_per_sequence:
+        held += f" and {binary(study.state_bytes_per_sequence)} per sequence"
+    if study.encoder_kv_bytes:
+        held += f" and {study.encoder_kv_bytes:,} per sequence of its encoder"
+        of_decoder = " of the decoder"
     name = f"{study.model.name} ({study.model.model_type})"
     return [
-        f"{name}: {decimal(parameters.total)} parameters{active}, {len(study.model.layers)} layers",
+        f"{name}: {decimal(parameters.total)} parameters{of_decoder}{active}, {len(study.model.layers)} layers",
         f"{held}, {study.precision.summary}",
         f"{device.name}: memory {memory} at {decimal(device.bytes_per_s)}B/s",
     ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.families import FAMILIES
+from dfcompile.language_models.configuration.nested import TEXT_TYPES, text_part
 from dfcompile.language_models.configuration.reading import (
     Configuration,
     model_of,
@@ -29,7 +30,7 @@ from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
-from tests.drawn_hybrids import HYBRID
+from tests.built_families import NESTED_BUILT, OTHERS
 
 TINY = {
     "model_type": "llama",
@@ -52,8 +53,7 @@ def test_34_configurations_are_shipped() -> None:
     assert len(shipped_names()) == 34
     shipped = {read_model(name).model_type for name in shipped_names()}
     # The others are held against what transformers builds: rows of the table in test_rows, these in test_built_models.
-    others = {"deepseek_v2", "glm4_moe_lite", "qwen2_moe", "youtu", *HYBRID}
-    assert shipped | set(ROWS) | others == set(FAMILIES)
+    assert shipped | set(ROWS) | set(OTHERS) == set(FAMILIES)
     assert len(shipped) == 13
 
 
@@ -166,7 +166,7 @@ def test_extents_beyond_floats_stay_exact(tmp_path: Path) -> None:
 
 BAD = (
     ({"model_type": "lama"}, r"unknown architecture 'lama' \(did you mean 'llama'\?\)"),
-    ({"model_type": None}, "found no key 'model_type' against one of afmoe, apertus, arcee"),
+    ({"model_type": None}, "found no key 'model_type' against one of afmoe, apertus, apertus1p5_text, arcee"),
     ({"num_attention_heads": 7}, "found 7 heads that do not divide hidden_size 64"),
     ({"num_key_value_heads": 3}, "found 3 heads that do not divide the 8 of num_attention_heads"),
     ({"hidden_size": "64"}, "key 'hidden_size': found '64' against a whole number"),
@@ -240,6 +240,38 @@ def test_towers_beside_the_text_model_are_named(tmp_path: Path) -> None:
     assert read_configuration("llama-3.1-8b").towers == ()
     study = study_of(Request(LanguageOptions(str(file), system="h100-sxm"), (prefill_batch("8"),)))
     assert any("vision_config: left out, the text model alone is counted" in warning for warning in study.warnings)
+
+
+def test_a_text_model_is_found_where_it_is_nested_twice_or_not_at_all(tmp_path: Path) -> None:
+    sizes = {key: value for key, value in TINY.items() if key != "model_type"}
+    deep = {"text_config": {"model_type": "qwen2_5_omni_text", **sizes}, "audio_config": {}, "dtype": "float32"}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"model_type": "qwen2_5_omni", "thinker_config": deep, "talker_config": {}}))
+
+    found = read_configuration(str(file))
+    assert (found.towers, found.values["dtype"]) == (("talker_config", "audio_config"), "float32")
+    assert model_of(found).model_type == "qwen2_5_omni_text"
+    # Older files have the fields of the text model beside the others: this is Qwen2.5-VL-7B, as published.
+    published = {
+        "model_type": "qwen2_5_vl", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28,
+        "num_hidden_layers": 28, "num_key_value_heads": 4, "vocab_size": 152064, "tie_word_embeddings": False,
+        "use_sliding_window": False, "max_window_layers": 28, "sliding_window": 32768, "vision_config": {},
+    }  # fmt: skip
+    file.write_text(json.dumps(published))
+    assert read_configuration(str(file)).towers == ("vision_config",)
+    assert parameters_of(read_model(str(file))).total == 7_615_616_512
+
+
+def test_text_models_that_a_file_leaves_out_are_those_of_the_classes() -> None:
+    cases = [json.loads(line) for line in NESTED_BUILT.read_text().splitlines()]
+
+    assert [case["values"]["model_type"] for case in cases] == list(TEXT_TYPES)
+    for case in cases:
+        fields, _ = text_part(case["values"])
+        model = model_of(Configuration("nested", "nested", fields))
+        assert model.model_type == case["text"], case
+        found = parameters_of(model)
+        assert found.total - found.head == case["total"], case
 
 
 @pytest.mark.parametrize(
