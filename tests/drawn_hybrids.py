@@ -117,6 +117,7 @@ def _nemotron_h(draw: random.Random, values: Drawn) -> Drawn:
         **_sized(draw, "ssm_state_size", "conv_kernel"),
         **_sized(draw, "moe_intermediate_size", "moe_shared_expert_intermediate_size", most=99),
         **_experts(draw, "n_routed_experts"),
+        "moe_latent_size": draw.choice([None, draw.randint(2, 30)]),
         "n_groups": draw.choice([1, 2]),
         "chunk_size": 8,
         "head_dim": 10,

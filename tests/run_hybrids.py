@@ -35,7 +35,12 @@ _ATTENDING: dict[str, dict[str, object]] = {
     "lfm2": {"full_attn_idxs": [1]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention", "conv"], "num_hidden_layers": 3},
     "lfm3": {"layer_types": ["conv", "full_attention", "conv", "sliding_attention"], "num_hidden_layers": 4},
-    "nemotron_h": {"layers_block_type": None, "hybrid_override_pattern": "M*-EM", "mlp_bias": False},
+    "nemotron_h": {
+        "layers_block_type": None,
+        "hybrid_override_pattern": "M*-EM",
+        "mlp_bias": False,
+        "moe_latent_size": 6,
+    },
     "qwen3_5_moe_text": {"layer_types": None, "num_hidden_layers": 4},
     "qwen3_5_text": {"layer_types": None, "num_hidden_layers": 4},
     "qwen3_next": {"layer_types": None, "num_hidden_layers": 4},

@@ -306,8 +306,6 @@ def _nemotron(fields: Fields) -> Model:
         kinds = [_PATTERN.get(letter, letter) for letter in pattern]
     if kinds is None:
         raise fields.wrong("layers_block_type", "none, nor a hybrid_override_pattern, against a kind for every layer")
-    if fields.stated("moe_latent_size") is not None:
-        raise fields.wrong("moe_latent_size", f"{fields.stated('moe_latent_size')!r}, which is not modelled")
     made: dict[str, Layer] = {}
     for kind in dict.fromkeys(map(str, kinds)):
         word = _WORDS.get(kind, kind)
@@ -333,7 +331,7 @@ def _plain_experts(fields: Fields) -> Experts:
     if fields.flag("mlp_bias"):
         raise fields.wrong("mlp_bias", "true, which is not modelled of experts, against false")
     width, shared = fields.count("moe_intermediate_size"), fields.count("moe_shared_expert_intermediate_size")
-    return Experts(count, chosen, width, shared, gated=False)
+    return Experts(count, chosen, width, shared, gated=False, latent=fields.optional("moe_latent_size"))
 
 
 def _delta_beside_latent(fields: Fields) -> Model:

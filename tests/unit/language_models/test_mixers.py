@@ -176,7 +176,6 @@ def test_what_is_not_modelled_of_mixers_is_refused_by_the_name_of_the_layer() ->
         ("layer_types", {"model_type": "lfm2", "num_hidden_layers": 1, "layer_types": ["x"]}),
         ("layers_block_type", {"model_type": "nemotron_h"}),
         ("layers_block_type", {"model_type": "nemotron_h", "hybrid_override_pattern": "M?"}),
-        ("moe_latent_size", {"model_type": "nemotron_h", "hybrid_override_pattern": "ME", "moe_latent_size": 8}),
         ("mlp_bias", {"model_type": "nemotron_h", "hybrid_override_pattern": "ME", "mlp_bias": True}),
         ("sliding_window", {"model_type": "minimax", "sliding_window": 8}),
         ("block_ffn_dim_multiplier", {"model_type": "lfm2", "block_ffn_dim_multiplier": "x"}),
