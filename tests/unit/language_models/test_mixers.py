@@ -9,7 +9,12 @@ import pytest
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
-from dfcompile.language_models.footprint import layer_kv_bytes, layer_weight_bytes, state_bytes_per_sequence
+from dfcompile.language_models.footprint import (
+    layer_kv_bytes,
+    layer_weight_bytes,
+    state_bytes_per_sequence,
+    weight_bytes,
+)
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.mapping.layer_graph import layer_graph
@@ -18,6 +23,7 @@ from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.degrees import Degrees, share_of_layer
 from dfcompile.language_models.parallel.deployment import Case, Deployments
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
+from dfcompile.language_models.planner import Demand, plans
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch, Sequences, prefill_batch
 from dfcompile.language_models.steps.kernel import Kernel, StepChoices, Work
@@ -142,6 +148,29 @@ def test_mamba_exchanges_its_steps_as_well() -> None:
         return Deployments(case, 4).exchanges(layer, share_of_layer(layer, degrees), degrees, batch)[1]
 
     assert sent(0) - sent(1) == 2 * 64 * 2 * (4 + 2 * 16) * 3 / 4  # a rank of 4, keys and queries of 16
+
+
+def test_a_serving_plan_has_room_for_the_states_of_its_users() -> None:
+    model = read({**FALCON, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2})
+    one = state_bytes_per_sequence(model, BF16) + 48 * 2 * kv_elements_per_token(model)  # 40 and 8 tokens
+    device = replace(find_device("h100")[0], capacity_bytes=weight_bytes(model, BF16) + 10 * one)
+    case = Case(model, prefill_batch("1"), device, BF16, StepChoices(), roofline)
+
+    assert plans(case, Demand(10, 40, 8), (1,))
+    with pytest.raises(InfeasibleError, match="about 10 of .* sequences fit"):
+        plans(case, Demand(11, 40, 8), (1,))
+
+
+def test_tokens_are_sent_to_experts_in_their_latent() -> None:
+    values = {"model_type": "nemotron_h", "hybrid_override_pattern": "E", "hidden_size": 64, "n_routed_experts": 8}
+    batch, degrees = prefill_batch("64"), Degrees(data=4, expert=4)
+
+    def sent(**latent: int) -> float:
+        model = read({**values, **latent})
+        case = Case(model, batch, find_device("h100")[0], BF16, StepChoices(), roofline)
+        return Deployments(case, 4).exchanges(model.layers[0], model.layers[0], degrees, batch)[1]
+
+    assert sent() == 4 * sent(moe_latent_size=16)
 
 
 @pytest.mark.parametrize(
