@@ -152,13 +152,13 @@ def test_mamba_exchanges_its_steps_as_well() -> None:
 
 def test_a_serving_plan_has_room_for_the_states_of_its_users() -> None:
     model = read({**FALCON, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2})
-    one = state_bytes_per_sequence(model, BF16) + 48 * 2 * kv_elements_per_token(model)  # 40 and 8 tokens
+    one = state_bytes_per_sequence(model, BF16) + 704 * 2 * kv_elements_per_token(model)  # 640 and 64 tokens
     device = replace(find_device("h100")[0], capacity_bytes=weight_bytes(model, BF16) + 10 * one)
     case = Case(model, prefill_batch("1"), device, BF16, StepChoices(), roofline)
 
-    assert plans(case, Demand(10, 40, 8), (1,))
-    with pytest.raises(InfeasibleError, match="about 10 of .* sequences fit"):
-        plans(case, Demand(11, 40, 8), (1,))
+    assert plans(case, Demand(10, 640, 64), (1,))
+    with pytest.raises(InfeasibleError, match="about 10 of 11 sequences fit"):
+        plans(case, Demand(11, 640, 64), (1,))
 
 
 def test_tokens_are_sent_to_experts_in_their_latent() -> None:
