@@ -235,6 +235,18 @@ def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
     }
 
 
+def _recurrent_gemma(draw: random.Random, values: Drawn) -> Drawn:
+    heads = int(str(values["num_attention_heads"]))
+    kinds: Drawn = draw.choice([{}, {"block_types": ["attention", "recurrent"]}])
+    return {
+        "lru_width": draw.choice([None, heads * draw.randint(2, 9)]),
+        "conv1d_width": draw.randint(2, 5),
+        "attention_window_size": 16,
+        **_said(draw, "attention_bias"),
+        **kinds,
+    }
+
+
 _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
     "bailing_hybrid": _bailing,
     "bamba": _bamba,
@@ -255,5 +267,6 @@ _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
     "qwen3_5_moe_text": _qwen3_5_moe,
     "qwen3_5_text": _qwen3_5,
     "qwen3_next": _qwen3_next,
+    "recurrent_gemma": _recurrent_gemma,
 }
 HYBRID = tuple(_FAMILIES)

@@ -50,7 +50,7 @@ def mixed(mixer: Mixer, *groups: Sequences, causal: bool = True) -> dict[str, Ke
 def test_published_models_have_the_parameters_that_they_are_published_with_and_that_transformers_builds() -> None:
     models = [json.loads(line) for line in PUBLISHED.read_text().splitlines()]
 
-    assert len(models) == 11
+    assert len(models) == 12
     for one in models:
         total = parameters_of(read(one["values"])).total
         digits = len(one["billions"].partition(".")[2])
@@ -207,6 +207,8 @@ def test_what_is_not_modelled_of_mixers_is_refused_by_the_name_of_the_layer() ->
         ("layers_block_type", {"model_type": "nemotron_h", "hybrid_override_pattern": "M?"}),
         ("mlp_bias", {"model_type": "nemotron_h", "hybrid_override_pattern": "ME", "mlp_bias": True}),
         ("sliding_window", {"model_type": "minimax", "sliding_window": 8}),
+        ("lru_width", {"model_type": "recurrent_gemma", "lru_width": 11}),
+        ("block_types", {"model_type": "recurrent_gemma", "block_types": ["x"]}),
         ("block_ffn_dim_multiplier", {"model_type": "lfm2", "block_ffn_dim_multiplier": "x"}),
     ],
 )
