@@ -222,6 +222,7 @@ def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
     sizes = {"head_dim": draw.randint(2, 9), "num_heads": draw.randint(1, 3), "short_conv_kernel_size": 3}
     kinds = {"full_attn_layers": attending, "kda_layers": [one for one in range(1, layers + 1) if one not in attending]}
     flat = {f"linear_{name}": draw.randint(1, 5) for name in ("head_dim", "num_heads", "conv_kernel_dim")}
+    flat["head_dim"] = 4  # of attention
     return {
         **draw.choice([flat, {"linear_attn_config": sizes | kinds}]),
         **_experts(draw, "num_experts"),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from dfcompile.language_models.configuration.composed import (
+    MOST_LAYERS,
     Family,
     Mixture,
     grouped_attention,
@@ -26,6 +27,7 @@ from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
 from dfcompile.records import replace
 
+_LARGEST_FACTOR = 1000
 _WINDOWS = ("sliding_window", "attention_window_size")
 _UNTIED = False  # of classes that have no head that is the embedding, whatever the file says
 _EXPERT_WIDTH = "moe_intermediate_size"
@@ -123,8 +125,8 @@ def _short_width(fields: Fields, width: int) -> int:
         return width
     multiple = fields.count("block_multiple_of")
     factor = fields.stated("block_ffn_dim_multiplier")
-    if not isinstance(factor, int | float) or isinstance(factor, bool):
-        raise fields.wrong("block_ffn_dim_multiplier", f"{factor!r} against a number")
+    if not isinstance(factor, int | float) or isinstance(factor, bool) or not 0 < factor <= _LARGEST_FACTOR:
+        raise fields.wrong("block_ffn_dim_multiplier", f"{factor!r} against a number of 0 to {_LARGEST_FACTOR}")
     return -(-int(factor * (2 * width // 3)) // multiple) * multiple
 
 
@@ -222,8 +224,10 @@ def _nemotron(fields: Fields) -> Model:
     kinds = fields.listed("layers_block_type")
     if kinds is None and isinstance(pattern, str):
         kinds = [_PATTERN.get(letter, letter) for letter in pattern]
-    if kinds is None:
+    if not kinds:
         raise fields.wrong("layers_block_type", "none, nor a hybrid_override_pattern, against a kind for every layer")
+    if len(kinds) > MOST_LAYERS:
+        raise fields.wrong("layers_block_type", f"{len(kinds)} layers against at most {MOST_LAYERS}")
     made: dict[str, Layer] = {}
     for kind in dict.fromkeys(map(str, kinds)):
         word = _WORDS.get(kind, kind)
@@ -252,6 +256,11 @@ def _plain_experts(fields: Fields) -> Experts:
     return Experts(count, chosen, width, shared, gated=False, latent=fields.optional("moe_latent_size"))
 
 
+_OF_KIMI: Mapping[str, str] = {
+    "head_dim": "linear_head_dim", "num_heads": "linear_num_heads", "short_conv_kernel_size": "linear_conv_kernel_dim",
+}  # fmt: skip
+
+
 def _delta_beside_latent(fields: Fields) -> Model:
     """Return a model of gated delta rules that have a decay for every element of a key, and of latent attention."""
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
@@ -259,13 +268,15 @@ def _delta_beside_latent(fields: Fields) -> Model:
     nested = fields.values.get("linear_attn_config") or {}
     if not isinstance(nested, dict):
         raise fields.wrong("linear_attn_config", f"{nested!r} against keys")
-    inner = replace(fields, values={**fields.values, **nested})
-    heads = inner.count("num_heads", "linear_num_heads") if is_kimi else attention.heads
-    dim = inner.count("head_dim", "linear_head_dim") if is_kimi else fields.count("head_dim")
+    # The names of the class win: a file may have a head_dim of its own, which is of attention.
+    flat = {name: nested[key] for key, name in _OF_KIMI.items() if key in nested}
+    inner = replace(fields, values={**fields.values, **flat, "full_attn_layers": nested.get("full_attn_layers")})
+    heads = inner.count("linear_num_heads") if is_kimi else attention.heads
+    dim = inner.count("linear_head_dim") if is_kimi else fields.count("head_dim")
     mixer = Mixer(
         Rule.DELTA, heads, dim, heads, dim,
         gates=0 if is_kimi else 1, head_columns=1, key_decays=True, low_rank=dim if is_kimi else 0, chunk=CHUNK,
-        taps=inner.count("short_conv_kernel_size", "linear_conv_kernel_dim"),
+        taps=inner.count("linear_conv_kernel_dim" if is_kimi else "short_conv_kernel_size"),
         head_vectors=dim + 1, norm_parameters=dim,
     )  # fmt: skip
     experts = Experts(
