@@ -14,7 +14,6 @@ from pathlib import Path
 
 from dfcompile.language_models.configuration.composed import Family, Windows
 from dfcompile.language_models.configuration.rows import ROWS
-from tests.drawn_hybrids import HYBRID, drawn_hybrid
 
 BUILT = Path(__file__).parent / "data" / "llm" / "built_families.jsonl"
 OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
@@ -98,15 +97,13 @@ def _of_experts(draw: random.Random, row: Family) -> dict[str, object]:
 
 OTHERS = (  # that are no rows of the table
     "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gpt_oss", "deepseek_v2", "deepseek_v3",
-    "glm4_moe_lite", "youtu", "llama4_text", *HYBRID,
+    "glm4_moe_lite", "youtu", "llama4_text",
 )  # fmt: skip
 _LATENT = ("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "youtu")
 
 
 def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
     """Fields of a small model; some are left out, so that defaults count."""
-    if family in HYBRID:
-        return drawn_hybrid(draw, family)
     kv = draw.choice([1, 2, 4])
     heads, dim = kv * draw.choice([1, 2, 3]), 2 * draw.randint(1, 20)
     values: dict[str, object] = {

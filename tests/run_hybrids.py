@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.drawn_hybrids import drawn_hybrid
+from tests.built_hybrids import drawn_hybrid
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_hybrids.jsonl"
 FAMILIES = (

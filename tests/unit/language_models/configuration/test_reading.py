@@ -29,7 +29,7 @@ from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
-from tests.drawn_hybrids import HYBRID
+from tests.built_hybrids import HYBRID
 
 TINY = {
     "model_type": "llama",

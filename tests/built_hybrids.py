@@ -1,8 +1,18 @@
-"""Small configurations of families with recurrent mixers."""
+"""Small configurations of families with recurrent mixers, and what `transformers` builds of them.
 
+``python -m tests.built_hybrids`` writes `tests/data/llm/built_hybrids.jsonl` anew: `VARIATIONS` of each family,
+with the parameters of the model that `transformers` builds on the meta device, and the kinds of its layers.
+"""
+
+import json
 import random
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from tests.built_families import VARIATIONS, built
+
+BUILT = Path(__file__).parent / "data" / "llm" / "built_hybrids.jsonl"
 Drawn = dict[str, object]
 
 
@@ -271,3 +281,19 @@ _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
     "recurrent_gemma": _recurrent_gemma,
 }
 HYBRID = tuple(_FAMILIES)
+
+
+def main() -> int:
+    """Write the file."""
+    asked = []
+    for family in HYBRID:
+        draw = random.Random(f"45 {family}")
+        asked += [drawn_hybrid(draw, family) for _ in range(VARIATIONS)]
+    found = zip(asked, built(asked), strict=True)
+    rows = ({"values": one, "total": total, "types": types} for one, (total, types) in found)
+    BUILT.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
