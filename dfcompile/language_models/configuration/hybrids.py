@@ -43,6 +43,9 @@ def _mixing(mixer: Callable[[Fields, int], Mixer], kinds: Callable[[Fields, int]
     """Return what puts a mixer in the place of attention, or beside it, where a kind of layer says so.
 
     Attention is that of the layer, or has the window of the file where the kind says so.
+
+    Raises:
+        UserError: when it does: there is no such window.
     """
 
     def mixed(fields: Fields, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
@@ -50,6 +53,8 @@ def _mixing(mixer: Callable[[Fields, int], Mixer], kinds: Callable[[Fields, int]
 
         def of_kind(layer: Layer, kind: str) -> Layer:
             if kind == _WINDOW and layer.attention is not None:
+                if not window.extent:
+                    raise fields.wrong("layer_types", f"{kind!r} without an extent for it")
                 return replace(layer, attention=replace(layer.attention, reach=window))
             mixing = None if kind in (_ATTENTION, _WINDOW) else one
             return replace(layer, attention=None if kind == _MIXER else layer.attention, mixer=mixing)
@@ -98,7 +103,7 @@ def _blocks(fields: Fields, layers: int) -> Sequence[str]:
     """Return RecurrentGemma's kinds, which a file lists once."""
     words = {"recurrent": _MIXER, "attention": _WINDOW}
     blocks = [str(one) for one in fields.listed("block_types") or ("recurrent", "recurrent", "attention")]
-    for word in blocks or ("",):
+    for word in blocks:
         if word not in words:
             raise fields.wrong("block_types", f"{word!r} against {', '.join(words)}")
     return [words[blocks[layer % len(blocks)]] for layer in range(layers)]
@@ -279,12 +284,11 @@ def _delta_beside_latent(fields: Fields) -> Model:
         taps=inner.count("linear_conv_kernel_dim" if is_kimi else "short_conv_kernel_size"),
         head_vectors=dim + 1, norm_parameters=dim,
     )  # fmt: skip
-    experts = Experts(
-        fields.count("num_experts", "num_local_experts"),
-        fields.count("num_experts_per_token", "num_experts_per_tok"),
-        width,
-        fields.count("num_shared_experts", "n_shared_experts") * width,
-    )
+    count = fields.count("num_experts", "num_local_experts")
+    chosen = fields.count("num_experts_per_token", "num_experts_per_tok")
+    if chosen > count:
+        raise fields.wrong("num_experts_per_token", f"{chosen} of {count} experts")
+    experts = Experts(count, chosen, width, fields.count("num_shared_experts", "n_shared_experts") * width)
     first, dense = fields.count("first_k_dense_replace", least=0), DenseMlp(fields.count("intermediate_size"))
     if is_kimi:
         listed = inner.layers_in("full_attn_layers")  # counted from 1

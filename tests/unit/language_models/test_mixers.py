@@ -212,6 +212,8 @@ def test_what_is_not_modelled_of_mixers_is_refused_by_the_name_of_the_layer() ->
         ("layers_block_type", {"model_type": "nemotron_h", "hybrid_override_pattern": "M?"}),
         ("mlp_bias", {"model_type": "nemotron_h", "hybrid_override_pattern": "ME", "mlp_bias": True}),
         ("sliding_window", {"model_type": "minimax", "sliding_window": 8}),
+        ("layer_types", {"model_type": "qwen3_next", "layer_types": ["sliding_attention"], "num_hidden_layers": 1}),
+        ("num_experts_per_token", {"model_type": "kimi_linear", "num_experts_per_token": 300}),
         ("lru_width", {"model_type": "recurrent_gemma", "lru_width": 11}),
         ("block_types", {"model_type": "recurrent_gemma", "block_types": ["x"]}),
         ("block_ffn_dim_multiplier", {"model_type": "lfm2", "block_ffn_dim_multiplier": "x"}),
