@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from dfcompile.language_models.configuration.composed import Family, Windows
 from dfcompile.language_models.configuration.nested import TEXT_TYPES
 from dfcompile.language_models.configuration.rows import ROWS
-from tests.drawn_hybrids import HYBRID, drawn_hybrid
 
 BUILT = Path(__file__).parent / "data" / "llm" / "built_families.jsonl"
 OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
@@ -161,7 +160,6 @@ OTHERS = (  # that are no rows of the table
     "t5", "mt5", "umt5", "longt5", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_omni_moe_text",
     "qwen3_vl_moe_text", "gemma3n_text", "gemma4_text", "gemma4_unified_text", "mllama_text_model",
     "deepseek_v32", "glm_moe_dsa", "axk1", "minicpm3", "mistral4", "sarvam_mla", "gpt_neo", "dbrx", "mimo_v2_flash",
-    *HYBRID,
 )  # fmt: skip
 Drawn = TypeVar("Drawn")
 _T5 = ("t5", "mt5", "umt5", "longt5")
@@ -214,8 +212,6 @@ _NESTED: Mapping[str, Callable[[random.Random], dict[str, object]]] = {"gpt_neo"
 
 def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
     """Fields of a small model; some are left out, so that defaults count."""
-    if family in HYBRID:
-        return drawn_hybrid(draw, family)
     if family in _T5:
         return _drawn_t5(draw, family)
     if family in _NESTED:

@@ -12,13 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.drawn_hybrids import drawn_hybrid
+from tests.built_hybrids import drawn_hybrid
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_hybrids.jsonl"
 FAMILIES = (
     "bailing_hybrid", "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "kimi_linear", "lara_mini",
     "lfm2", "lfm2_moe", "lfm3", "mamba", "mamba2", "minimax", "nemotron_h", "olmo_hybrid", "qwen3_5_moe_text",
-    "qwen3_5_text", "qwen3_next",
+    "qwen3_5_text", "qwen3_next", "recurrent_gemma",
 )  # fmt: skip
 VARIATIONS = 3
 CHUNK = 64  # a prompt has whole ones, of every family: transformers fills the last one up
@@ -35,15 +35,21 @@ _ATTENDING: dict[str, dict[str, object]] = {
     "lfm2": {"full_attn_idxs": [1]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention", "conv"], "num_hidden_layers": 3},
     "lfm3": {"layer_types": ["conv", "full_attention", "conv", "sliding_attention"], "num_hidden_layers": 4},
-    "nemotron_h": {"layers_block_type": None, "hybrid_override_pattern": "M*-EM", "mlp_bias": False},
+    "nemotron_h": {
+        "layers_block_type": None,
+        "hybrid_override_pattern": "M*-EM",
+        "mlp_bias": False,
+        "moe_latent_size": 6,
+    },
     "qwen3_5_moe_text": {"layer_types": None, "num_hidden_layers": 4},
     "qwen3_5_text": {"layer_types": None, "num_hidden_layers": 4},
     "qwen3_next": {"layer_types": None, "num_hidden_layers": 4},
+    "recurrent_gemma": {"num_hidden_layers": 4},
 }
 SCRIPT = """
 import json, sys, torch
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 
@@ -58,7 +64,9 @@ def watched(layer, held):
     layer.update = updated
 
 
-def states_of(cache):
+def states_of(model, cache):
+    for module in model.modules():  # of RecurrentGemma, which keeps its states there
+        yield from (getattr(module, name, None) for name in ("conv1d_state", "recurrent_states"))
     for layer in cache.layers:
         for name in ("conv_states", "recurrent_states"):
             states = getattr(layer, name, ())
@@ -69,21 +77,22 @@ def states_of(cache):
 for line in sys.stdin:
     values, prompt, count = json.loads(line)
     config = CONFIG_MAPPING[values.pop("model_type")](**values, attn_implementation="eager")
-    held, flops, given = [], [], {}
+    held, flops = [], []
+    given = {"cache": DynamicCache(config=config)} if config.model_type == "recurrent_gemma" else {}
     with torch.device("meta"), torch.no_grad():
         model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, experts_implementation="batched_mm")
         model.eval()
         for length in (prompt, 1):
             with FlopCounterMode(display=False) as counter:
                 done = model(torch.zeros((count, length), dtype=torch.long), use_cache=True, **given)
-            cache = getattr(done, "past_key_values", None) or done.cache
+            cache = next(one[name] for one in (done, given) for name in ("past_key_values", "cache") if name in one)
             given = {"cache": cache}
             for layer in (layer for layer in cache.layers if length > 1 and hasattr(layer, "update")):
                 watched(layer, held)
             modules = counter.get_flop_counts().items()
             rotated = sum(sum(one.values()) for name, one in modules if name.endswith("rotary_emb"))
             flops.append(counter.get_total_flops() - rotated)
-    held.extend(state for state in states_of(cache) if state is not None)
+    held.extend(state for state in states_of(model, cache) if state is not None)
     print(json.dumps([sum(one.nbytes for one in held), flops]), flush=True)
 """
 

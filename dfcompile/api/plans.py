@@ -28,7 +28,7 @@ from dfcompile.report.language_models.plans import PlanFigures, TrainingFigures,
 from dfcompile.report.language_models.tables import kernel_table
 from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.rows import rows_of, text_names
-from dfcompile.report.text_tables import Table, folded, listed, page
+from dfcompile.report.text_tables import Table, binary, folded, listed, page
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -134,9 +134,11 @@ class ServingRun(PlannedRun):
             lengths += f", of which {demand.cached} are cached"
         drafted = f"; {demand.drafts.tokens:.2f} tokens per step by drafts" if demand.drafts.length else ""
         counted = f"{', '.join(limits) or 'no limits'}; counted by {study.request.time.value}"
+        states, of_token = study.state_bytes_per_sequence, f"{study.kv_bytes_per_token:,} bytes per token"
         return (
             f"{study.model.name} on {study.device.name}, up to {max(study.request.chips)} chips",
             f"{demand.users} users at once, {lengths}{drafted}; {counted}",
+            *((f"a user's cache: {of_token}, and {binary(states)} however long it is",) if states else ()),
         )
 
     def _tables(self, width: int, *, verbose: bool) -> list[str]:  # noqa: ARG002  # one table tells all
@@ -152,6 +154,8 @@ class ServingRun(PlannedRun):
             users=demand.users,
             lengths=[{"prompt": kind.prompt, "answer": kind.answer, "weight": kind.weight} for kind in kinds],
             cached_tokens=demand.cached,
+            kv_bytes_per_token=self.study.kv_bytes_per_token,
+            state_bytes_per_sequence=self.study.state_bytes_per_sequence,
             tokens_per_step=demand.drafts.tokens,
         )
 

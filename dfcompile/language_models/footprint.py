@@ -25,10 +25,11 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
         rest += mlp.parameters(hidden) - matrices
         held += precision.mlp.bytes_of(matrices)
     elif mlp is not None:
-        expert, count = mlp.expert(split), mlp.count // ranks
-        matrices = hidden * (expert.opening + expert.width)
+        expert, count, read = mlp.expert(split), mlp.count // ranks, mlp.read(hidden)
+        matrices = read * (expert.opening + expert.width)
         held += count * precision.experts.bytes_of(matrices)
-        held += precision.vectors.bytes_of(count * (expert.parameters(hidden) - matrices))
+        held += precision.vectors.bytes_of(count * (expert.parameters(read) - matrices))
+        held += precision.mlp.bytes_of(2 * mlp.latent * hidden)
         held += precision.mlp.bytes_of(mlp.shared.parameters(hidden)) + precision.router.bytes_of(mlp.count * hidden)
         rest += mlp.count * mlp.router_bias + mlp.shared_gate * hidden
     return held + precision.vectors.bytes_of(rest)

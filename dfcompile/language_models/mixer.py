@@ -15,6 +15,7 @@ class Rule(StrEnum):
     DUAL = "mamba-2"  # a head decays as one, so that chunks of tokens are products [dao24]
     DELTA = "gated delta"  # the same; what the state already answers to a key is taken off its value [yang24]
     LIGHTNING = "lightning attention"  # a head decays at a fixed rate [qin24]
+    LRU = "rg-lru"  # every element decays at a rate that it makes itself; there are no keys and queries [de24]
     CONVOLUTION = "short convolution"  # there is no state but the last tokens
 
 
@@ -28,13 +29,14 @@ class Mixer(Struct, frozen=True):
         rule: of its states.
         heads: of values, each with a state.
         value_dim: elements of a value.
-        groups: of heads that share keys and queries.
-        key_dim: elements of a key, 0 without states.
+        groups: of heads that share keys and queries; 0 without these.
+        key_dim: elements of a key, and so of a state for each of a value; 0 without states.
         gates: columns beside the values, each as wide as all of these.
         head_columns: further columns of every head: its decay, and its rate of learning.
         key_decays: whether each element of a key has a decay of its own, which is a column then.
         low_rank: of the decays of elements of keys, and of a gate; smaller matrices make both of so many columns each.
         rank: of Mamba's time steps; these, keys and queries are made of the values by smaller matrices then. 0: opened.
+        blocks: square matrices of every head, which make decays and gates of its values.
         taps: tokens that the convolution sees, 0 without; their channels are values, keys and queries.
         convolution_bias: of every channel.
         opening_bias: of the first matrix.
@@ -55,6 +57,7 @@ class Mixer(Struct, frozen=True):
     key_decays: bool = False
     low_rank: int = 0
     rank: int = 0
+    blocks: int = 0
     taps: int = 0
     convolution_bias: bool = False
     opening_bias: bool = False
@@ -104,15 +107,20 @@ class Mixer(Struct, frozen=True):
     def state_bytes(self, vectors: NumberFormat) -> int:
         """Bytes that a sequence holds, however long it is: states, and the last tokens before the convolution.
 
-        As many tokens as there are taps, as transformers and the kernels of Mamba hold them [hf].
+        As many tokens as there are taps, as transformers and the kernels of Mamba hold them, of RG-LRU one less [hf].
         """
         states = (self.state or vectors).bytes_of(self.state_elements)
-        return states + vectors.bytes_of(self.channels * self.taps)
+        return states + vectors.bytes_of(self.convolved_elements)
+
+    @property
+    def convolved_elements(self) -> int:
+        """Elements of the last tokens that a sequence holds for its convolution."""
+        return self.channels * (self.taps - (self.rule is Rule.LRU))
 
     def weights(self, hidden: int) -> int:
         """Elements of the matrices."""
-        between = self.inner * (self.stepped + self.rank + self.low_rank) + self.low_rank * self.decays
-        return hidden * self.opening + between + self.inner * hidden
+        between = self.inner * (self.stepped + self.rank + self.low_rank + self.blocks * self.value_dim)
+        return hidden * self.opening + between + self.low_rank * self.decays + self.inner * hidden
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, the convolution, biases and vectors."""

@@ -175,6 +175,11 @@ class Experts(Struct, frozen=True):
     bias: bool = False
     shared_gate: bool = False  # of the shared experts: one column
     gated: bool = True  # each has three matrices, else two
+    latent: int = 0  # elements of what experts read of a token and write; matrices before and after them make it
+
+    def read(self, hidden: int) -> int:
+        """Elements of a token that an expert reads."""
+        return self.latent or hidden
 
     @property
     def shared(self) -> DenseMlp:
@@ -195,7 +200,8 @@ class Experts(Struct, frozen=True):
 
     def _with(self, experts: int, hidden: int) -> int:
         router, shared = self.count * (hidden + self.router_bias), self.shared.parameters(hidden)
-        return router + experts * self.expert().parameters(hidden) + shared + self.shared_gate * hidden
+        of_experts = experts * self.expert().parameters(self.read(hidden)) + 2 * self.latent * hidden
+        return router + of_experts + shared + self.shared_gate * hidden
 
 
 class Layer(Struct, frozen=True):

@@ -2,29 +2,35 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct
-
 from dfcompile.language_models.configuration.composed import (
+    MOST_LAYERS,
     Family,
     Mixture,
-    Said,
     grouped_attention,
     latent_attention,
     layer_count,
     model_of_layers,
-    said,
     sparse_layers,
     window_of,
 )
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.mixers import (
+    CHUNK,
+    MambaNames,
+    gated_delta,
+    lightning,
+    mamba,
+    rg_lru,
+    short_convolution,
+)
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
 from dfcompile.records import replace
 
+_LARGEST_FACTOR = 1000
+_WINDOWS = ("sliding_window", "attention_window_size")
 _UNTIED = False  # of classes that have no head that is the embedding, whatever the file says
 _EXPERT_WIDTH = "moe_intermediate_size"
-_AUTO = "auto"  # of a size: what the class derives
-_CHUNK = 64  # tokens of a chunk of the gated delta rule
 _ATTENTION, _WINDOW, _MIXER, _BOTH = "full_attention", "sliding_attention", "linear_attention", "hybrid"
 _WORDS: Mapping[str, str] = {  # of layers, in files
     "full_attention": _ATTENTION, "attention": _ATTENTION, "linear_attention": _MIXER, "mamba": _MIXER,
@@ -33,117 +39,22 @@ _WORDS: Mapping[str, str] = {  # of layers, in files
 Mixing = Callable[[Fields, tuple[Layer, ...]], tuple[Layer, ...]]
 
 
-def _derived(fields: Fields, name: str, derived: int) -> int:
-    """Return a size that the file leaves out, or calls automatic, as its class derives it."""
-    found = fields.stated(name)
-    return derived if found == _AUTO else fields.count(name, derived=derived if found is None else None)
-
-
-class _Mamba(Struct, frozen=True):
-    """How a family names what its Mamba is made of; names that are empty are sizes that it does not have.
-
-    Attributes:
-        inner: of elements of all values; left out, `expand` times the hidden size.
-        expand: of this factor.
-        heads: of Mamba-2's heads.
-        head: of elements of a head.
-        groups: of groups of heads that share keys and queries.
-        rank: of Mamba's time steps.
-        step_norms: whether time steps, keys and queries of Mamba have norms.
-        norm: of the elements of a norm of the results.
-    """
-
-    state: str = "mamba_d_state"
-    taps: str = "mamba_d_conv"
-    expand: str = "mamba_expand"
-    inner: str = ""
-    heads: str = "mamba_n_heads"
-    head: str = "mamba_d_head"
-    groups: str = "mamba_n_groups"
-    chunk: str = "mamba_chunk_size"
-    rank: str = ""
-    step_norms: bool = False
-    convolution_bias: str = "mamba_conv_bias"
-    opening_bias: str = "mamba_proj_bias"
-    closing_bias: str = "mamba_proj_bias"
-    norm: Said = True
-
-
-def _mamba(names: _Mamba, fields: Fields, hidden: int) -> Mixer:
-    """Return Mamba, every channel of which is a head of one element, or Mamba-2 where there are heads."""
-    inner = fields.optional(names.inner) if names.inner else 0
-    if not inner and names.expand:
-        inner = fields.count(names.expand) * hidden
-    state = fields.count(names.state)
-    mixer = Mixer(
-        Rule.SELECTIVE, inner, 1,
-        key_dim=state,
-        taps=fields.count(names.taps),
-        convolution_bias=fields.flag(names.convolution_bias),
-        opening_bias=fields.flag(names.opening_bias),
-        closing_bias=fields.flag(names.closing_bias),
-        head_vectors=state + 2,
-    )  # fmt: skip
-    if names.rank:
-        rank = _derived(fields, names.rank, -(-hidden // 16))
-        return replace(mixer, rank=rank, norm_parameters=names.step_norms * (rank + 2 * state))
-    heads = fields.count(names.heads)
-    head = _derived(fields, names.head, inner // heads)
-    if inner and heads * head != inner:
-        raise fields.wrong(names.heads, f"{heads} heads of {head} elements against {inner}")
-    groups = fields.count(names.groups)
-    if heads % groups:
-        raise fields.wrong(names.groups, f"{groups} groups that do not divide the {heads} of {names.heads}")
-    norm = head * said(fields, names.norm)
-    return replace(
-        mixer, rule=Rule.DUAL, heads=heads, value_dim=head, groups=groups, head_columns=1, head_vectors=3 + norm,
-        chunk=fields.count(names.chunk),
-    )  # fmt: skip
-
-
-def _delta(fields: Fields, hidden: int) -> Mixer:
-    """Return the gated delta rule of Qwen3-Next; heads of keys are shared by heads of values."""
-    of_attention = fields.count("num_attention_heads")
-    groups = _derived(fields, "linear_num_key_heads", of_attention)
-    heads = _derived(fields, "linear_num_value_heads", of_attention)
-    if heads % groups:
-        found = f"{groups} heads that do not divide the {heads} of linear_num_value_heads"
-        raise fields.wrong("linear_num_key_heads", found)
-    key = _derived(fields, "linear_key_head_dim", 3 * hidden // (4 * groups))
-    value = _derived(fields, "linear_value_head_dim", 2 * key)
-    return Mixer(
-        Rule.DELTA, heads, value, groups, key,
-        head_columns=2, taps=fields.count("linear_conv_kernel_dim"), head_vectors=2, norm_parameters=value,
-        chunk=_CHUNK,
-    )  # fmt: skip
-
-
-def _lightning(fields: Fields, hidden: int) -> Mixer:
-    heads = fields.count("num_attention_heads")
-    dim = _derived(fields, "head_dim", hidden // heads)
-    chunk = fields.count("block_size")
-    return Mixer(Rule.LIGHTNING, heads, dim, heads, dim, head_vectors=dim, chunk=chunk, state=None)
-
-
-def _short(fields: Fields, hidden: int) -> Mixer:
-    taps, bias = fields.count("conv_L_cache"), fields.flag("conv_bias")
-    return Mixer(
-        Rule.CONVOLUTION, hidden, 1,
-        gates=2, taps=taps, convolution_bias=bias, opening_bias=bias, closing_bias=bias,
-    )  # fmt: skip
-
-
 def _mixing(mixer: Callable[[Fields, int], Mixer], kinds: Callable[[Fields, int], Sequence[str]]) -> Mixing:
     """Return what puts a mixer in the place of attention, or beside it, where a kind of layer says so.
 
     Attention is that of the layer, or has the window of the file where the kind says so.
+
+    Raises:
+        UserError: when it does: there is no such window.
     """
 
     def mixed(fields: Fields, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-        one, window = mixer(fields, fields.count("hidden_size")), window_of(fields.optional("sliding_window"))
+        one, window = mixer(fields, fields.count("hidden_size")), window_of(fields.optional(*_WINDOWS))
 
         def of_kind(layer: Layer, kind: str) -> Layer:
             if kind == _WINDOW and layer.attention is not None:
+                if not window.extent:
+                    raise fields.wrong("layer_types", f"{kind!r} without an extent for it")
                 return replace(layer, attention=replace(layer.attention, reach=window))
             mixing = None if kind in (_ATTENTION, _WINDOW) else one
             return replace(layer, attention=None if kind == _MIXER else layer.attention, mixer=mixing)
@@ -188,6 +99,16 @@ def _patterned(*pattern: str, first: str = "") -> Callable[[Fields, int], Sequen
     return kinds
 
 
+def _blocks(fields: Fields, layers: int) -> Sequence[str]:
+    """Return RecurrentGemma's kinds, which a file lists once."""
+    words = {"recurrent": _MIXER, "attention": _WINDOW}
+    blocks = [str(one) for one in fields.listed("block_types") or ("recurrent", "recurrent", "attention")]
+    for word in blocks:
+        if word not in words:
+            raise fields.wrong("block_types", f"{word!r} against {', '.join(words)}")
+    return [words[blocks[layer % len(blocks)]] for layer in range(layers)]
+
+
 def _listed(name: str, *, otherwise: bool) -> Callable[[Fields, int], Sequence[str]]:
     """Return what reads the kinds of layers where a list has those with attention."""
 
@@ -209,76 +130,80 @@ def _short_width(fields: Fields, width: int) -> int:
         return width
     multiple = fields.count("block_multiple_of")
     factor = fields.stated("block_ffn_dim_multiplier")
-    if not isinstance(factor, int | float) or isinstance(factor, bool):
-        raise fields.wrong("block_ffn_dim_multiplier", f"{factor!r} against a number")
+    if not isinstance(factor, int | float) or isinstance(factor, bool) or not 0 < factor <= _LARGEST_FACTOR:
+        raise fields.wrong("block_ffn_dim_multiplier", f"{factor!r} against a number of 0 to {_LARGEST_FACTOR}")
     return -(-int(factor * (2 * width // 3)) // multiple) * multiple
 
 
-def _mamba_of(names: _Mamba) -> Callable[[Fields, int], Mixer]:
-    return lambda fields, hidden: _mamba(names, fields, hidden)
+def _mamba_of(names: MambaNames) -> Callable[[Fields, int], Mixer]:
+    return lambda fields, hidden: mamba(names, fields, hidden)
 
 
 _BIAS, _MLP_BIAS = "attention_bias", "mlp_bias"
 _DELTA = Family(
     qkv_bias=_BIAS, output_bias=_BIAS, gate=True, gate_bias=_BIAS, qk_norm=True,
-    mixing=_mixing(_delta, _every_fourth),
+    mixing=_mixing(gated_delta, _every_fourth),
 )  # fmt: skip
 _DELTA_EXPERTS = Mixture(shared_width="shared_expert_intermediate_size", shared_gate=True)
 _SHORT = Family(
     qk_norm=True,
     width=("block_ff_dim", "intermediate_size"),
     tied=("tie_embedding", "tie_word_embeddings"),
-    mixing=_mixing(_short, _listed("full_attn_idxs", otherwise=True)),
+    mixing=_mixing(short_convolution, _listed("full_attn_idxs", otherwise=True)),
 )
 
 HYBRIDS: Mapping[str, Family] = {
     "bamba": Family(
         qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS,
-        mixing=_mixing(_mamba_of(_Mamba()), _listed("attn_layer_indices", otherwise=False)),
+        mixing=_mixing(_mamba_of(MambaNames()), _listed("attn_layer_indices", otherwise=False)),
     ),
     "falcon_h1": Family(
         qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS,
         mixing=_mixing(
-            _mamba_of(_Mamba(inner="mamba_d_ssm", closing_bias="projectors_bias", norm="mamba_rms_norm")),
+            _mamba_of(MambaNames(inner="mamba_d_ssm", closing_bias="projectors_bias", norm="mamba_rms_norm")),
             lambda _, layers: [_BOTH] * layers,
         ),
     ),
     "granitemoehybrid": Family(
         qkv_bias=_BIAS, output_bias=_BIAS,
         experts=Mixture("intermediate_size", shared_width="shared_intermediate_size", least=1),
-        mixing=_mixing(_mamba_of(_Mamba()), lambda fields, layers: _kinds(fields, layers, lambda _: False)),
+        mixing=_mixing(_mamba_of(MambaNames()), lambda fields, layers: _kinds(fields, layers, lambda _: False)),
     ),
     "jamba": Family(
         experts=Mixture("intermediate_size", least=2, every="expert_layer_period", offset="expert_layer_offset"),
-        mixing=_mixing(_mamba_of(_Mamba(rank="mamba_dt_rank", step_norms=True)), _periodic),
+        mixing=_mixing(_mamba_of(MambaNames(rank="mamba_dt_rank", step_norms=True)), _periodic),
     ),
     "lara_mini": Family(
         qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True,
         experts=Mixture(shared_width="shared_expert_intermediate_size"),
-        mixing=_mixing(_delta, _patterned(_MIXER, _WINDOW, _MIXER, _ATTENTION, _WINDOW)),
+        mixing=_mixing(gated_delta, _patterned(_MIXER, _WINDOW, _MIXER, _ATTENTION, _WINDOW)),
     ),
     "lfm2": replace(_SHORT, adjusted_width=_short_width),
     "lfm3": Family(
         qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, head_gate="use_attention_gate", more_norms="use_sandwich_norm",
-        mixing=_mixing(_short, _patterned(_WINDOW, _MIXER, _ATTENTION, _MIXER, first=_MIXER)),
+        mixing=_mixing(short_convolution, _patterned(_WINDOW, _MIXER, _ATTENTION, _MIXER, first=_MIXER)),
     ),
     "lfm2_moe": replace(_SHORT, experts=Mixture(first_dense="num_dense_layers")),
     "minimax": Family(
         refused={"sliding_window": None}, experts=Mixture("intermediate_size"),
-        mixing=_mixing(_lightning, lambda fields, layers: _kinds(fields, layers, lambda layer: layer % 2 == 0)),
+        mixing=_mixing(lightning, lambda fields, layers: _kinds(fields, layers, lambda layer: layer % 2 == 0)),
     ),
     "olmo_hybrid": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, whole_norm=True, mixing=_mixing(_delta, _one_at_least),
+        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, whole_norm=True, mixing=_mixing(gated_delta, _one_at_least),
     ),
     "qwen3_5_moe_text": replace(_DELTA, experts=_DELTA_EXPERTS),
     "qwen3_5_text": _DELTA,
     "qwen3_next": replace(
         _DELTA, experts=replace(_DELTA_EXPERTS, every="decoder_sparse_step", dense="mlp_only_layers")
     ),
+    "recurrent_gemma": Family(
+        qkv_bias=_BIAS, output_bias=True, mlp_bias=True, adjusted_width=lambda _, width: width // 2,
+        mixing=_mixing(rg_lru, _blocks),
+    ),
 }  # fmt: skip
 
 
-_MAMBA = _Mamba(
+_MAMBA = MambaNames(
     inner="intermediate_size", state="state_size", taps="conv_kernel", expand="expand", rank="time_step_rank",
     convolution_bias="use_conv_bias", opening_bias="use_bias", closing_bias="use_bias",
 )  # fmt: skip
@@ -291,7 +216,7 @@ _NEMOTRON = replace(_MAMBA_TWO, state="ssm_state_size", expand="", heads="mamba_
 def _mamba_alone(fields: Fields) -> Model:
     """Return a model whose layers are mixers alone."""
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    mixer = _mamba(_MAMBA_TWO if fields.family == "mamba2" else _MAMBA, fields, hidden)
+    mixer = mamba(_MAMBA_TWO if fields.family == "mamba2" else _MAMBA, fields, hidden)
     return model_of_layers(fields, hidden, (Layer(None, None, 1, mixer=mixer),) * layers)
 
 
@@ -304,15 +229,15 @@ def _nemotron(fields: Fields) -> Model:
     kinds = fields.listed("layers_block_type")
     if kinds is None and isinstance(pattern, str):
         kinds = [_PATTERN.get(letter, letter) for letter in pattern]
-    if kinds is None:
+    if not kinds:
         raise fields.wrong("layers_block_type", "none, nor a hybrid_override_pattern, against a kind for every layer")
-    if fields.stated("moe_latent_size") is not None:
-        raise fields.wrong("moe_latent_size", f"{fields.stated('moe_latent_size')!r}, which is not modelled")
+    if len(kinds) > MOST_LAYERS:
+        raise fields.wrong("layers_block_type", f"{len(kinds)} layers against at most {MOST_LAYERS}")
     made: dict[str, Layer] = {}
     for kind in dict.fromkeys(map(str, kinds)):
         word = _WORDS.get(kind, kind)
         if word == _MIXER:
-            made[kind] = Layer(None, None, 1, mixer=_mamba(_NEMOTRON, fields, hidden))
+            made[kind] = Layer(None, None, 1, mixer=mamba(_NEMOTRON, fields, hidden))
         elif word == _ATTENTION:
             made[kind] = Layer(grouped_attention(Family(), fields, hidden), None, 1)
         elif word == "mlp":
@@ -333,7 +258,12 @@ def _plain_experts(fields: Fields) -> Experts:
     if fields.flag("mlp_bias"):
         raise fields.wrong("mlp_bias", "true, which is not modelled of experts, against false")
     width, shared = fields.count("moe_intermediate_size"), fields.count("moe_shared_expert_intermediate_size")
-    return Experts(count, chosen, width, shared, gated=False)
+    return Experts(count, chosen, width, shared, gated=False, latent=fields.optional("moe_latent_size"))
+
+
+_OF_KIMI: Mapping[str, str] = {
+    "head_dim": "linear_head_dim", "num_heads": "linear_num_heads", "short_conv_kernel_size": "linear_conv_kernel_dim",
+}  # fmt: skip
 
 
 def _delta_beside_latent(fields: Fields) -> Model:
@@ -343,21 +273,22 @@ def _delta_beside_latent(fields: Fields) -> Model:
     nested = fields.values.get("linear_attn_config") or {}
     if not isinstance(nested, dict):
         raise fields.wrong("linear_attn_config", f"{nested!r} against keys")
-    inner = replace(fields, values={**fields.values, **nested})
-    heads = inner.count("num_heads", "linear_num_heads") if is_kimi else attention.heads
-    dim = inner.count("head_dim", "linear_head_dim") if is_kimi else fields.count("head_dim")
+    # The names of the class win: a file may have a head_dim of its own, which is of attention.
+    flat = {name: nested[key] for key, name in _OF_KIMI.items() if key in nested}
+    inner = replace(fields, values={**fields.values, **flat, "full_attn_layers": nested.get("full_attn_layers")})
+    heads = inner.count("linear_num_heads") if is_kimi else attention.heads
+    dim = inner.count("linear_head_dim") if is_kimi else fields.count("head_dim")
     mixer = Mixer(
         Rule.DELTA, heads, dim, heads, dim,
-        gates=0 if is_kimi else 1, head_columns=1, key_decays=True, low_rank=dim if is_kimi else 0, chunk=_CHUNK,
-        taps=inner.count("short_conv_kernel_size", "linear_conv_kernel_dim"),
+        gates=0 if is_kimi else 1, head_columns=1, key_decays=True, low_rank=dim if is_kimi else 0, chunk=CHUNK,
+        taps=inner.count("linear_conv_kernel_dim" if is_kimi else "short_conv_kernel_size"),
         head_vectors=dim + 1, norm_parameters=dim,
     )  # fmt: skip
-    experts = Experts(
-        fields.count("num_experts", "num_local_experts"),
-        fields.count("num_experts_per_token", "num_experts_per_tok"),
-        width,
-        fields.count("num_shared_experts", "n_shared_experts") * width,
-    )
+    count = fields.count("num_experts", "num_local_experts")
+    chosen = fields.count("num_experts_per_token", "num_experts_per_tok")
+    if chosen > count:
+        raise fields.wrong("num_experts_per_token", f"{chosen} of {count} experts")
+    experts = Experts(count, chosen, width, fields.count("num_shared_experts", "n_shared_experts") * width)
     first, dense = fields.count("first_k_dense_replace", least=0), DenseMlp(fields.count("intermediate_size"))
     if is_kimi:
         listed = inner.layers_in("full_attn_layers")  # counted from 1

@@ -203,7 +203,8 @@ def _mixer(mixer: Mixer, degrees: Degrees) -> Mixer:
         found = f"a recurrent mixer ({mixer.rule.value}), whose state follows all tokens before"
         raise InfeasibleError(f"degrees: found {found}, against {degrees.sequence} chips that share a context")
     heads = _divided(f"heads of {mixer.rule.value}", mixer.heads, degrees.tensor)
-    return replace(mixer, heads=heads, groups=_shared(f"groups of {mixer.rule.value}", mixer.groups, degrees.tensor))
+    groups = _shared(f"groups of {mixer.rule.value}", mixer.groups, degrees.tensor) if mixer.groups else 0
+    return replace(mixer, heads=heads, groups=groups)
 
 
 def _mlp(mlp: DenseMlp | Experts, degrees: Degrees) -> DenseMlp | Experts:

@@ -244,7 +244,8 @@ class Deployments:
         amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden)
         spread = degrees.expert_group // degrees.tensor
         if isinstance(layer.mlp, Experts) and degrees.expert > 1 and spread > 1:
-            routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
+            read = case.precision.activations.bytes_of(batch.tokens * layer.mlp.read(case.model.hidden))
+            routed = read * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
             seconds += 2 * self.collectives.all_to_all(self.group(degrees.tensor, spread), routed * spread)
             sent += 2 * routed * (spread - 1) / spread
         seconds += layer.branches * self.collectives.all_reduce(self.group(1, degrees.tensor), amount)

@@ -213,7 +213,7 @@ class Trainings:
         held = layer_weight_bytes(share, hidden, _COUNTED, ranks=degrees.expert, split=degrees.expert_split)
         spread = 0
         if isinstance(mlp, Experts):
-            spread = mlp.count // degrees.expert * mlp.expert(degrees.expert_split).parameters(hidden)
+            spread = mlp.count // degrees.expert * mlp.expert(degrees.expert_split).parameters(mlp.read(hidden))
         return self._cost(made, exchanged, Weights(held - spread, spread))
 
     def _cost(self, made: Pass, exchange_s: float, weights: Weights) -> _Cost:

@@ -87,7 +87,7 @@ _OTHERWISE = frozenset(
         "hunyuan_v1_moe", "jamba", "kimi_linear", "lara_mini", "lfm2", "lfm2_moe", "lfm3", "mamba", "mamba2",
         "minimax", "mpt", "nanochat", "nemotron_h", "olmo_hybrid", "openai-gpt", "opt", "persimmon", "phi",
         "phi3", "phi4_multimodal", "phimoe", "qwen2_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next",
-        "starcoder2", "xglm",
+        "recurrent_gemma", "starcoder2", "xglm",
     )
 )  # fmt: skip
 _LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")

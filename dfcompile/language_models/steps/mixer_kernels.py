@@ -31,6 +31,9 @@ def mixer_kernels(
         # Reads what the convolution wrote, as the scan does.
         yield projection("x_proj", tokens, mixer.inner, mixer.stepped, precision, role=Role.OPENING)
         yield projection("dt_proj", tokens, mixer.rank, mixer.inner, precision)
+    if mixer.blocks:
+        wide = mixer.blocks * mixer.value_dim
+        yield projection("head_gates", tokens, mixer.value_dim, wide, precision, batch=mixer.heads, role=Role.OPENING)
     if mixer.low_rank:
         yield projection("decay_proj", tokens, mixer.low_rank, mixer.decays, precision)
         yield projection("gate_proj", tokens, mixer.low_rank, mixer.inner, precision)
@@ -43,7 +46,7 @@ def mixer_kernels(
 def _convolution(mixer: Mixer, batch: Batch, precision: Precision) -> Kernel:
     """Return the convolution of every channel with its taps; without states, gates are multiplied there."""
     tokens, channels, vectors, form = batch.tokens, mixer.channels, precision.vectors, precision.activations
-    kept = vectors.bytes_of(channels * mixer.taps)
+    kept = vectors.bytes_of(mixer.convolved_elements)
     read = channels if mixer.key_dim else mixer.opening
     return Kernel(
         KernelKind.VECTOR, Work.RECURRENT, "short_convolution", tokens, mixer.taps, channels,
@@ -66,13 +69,13 @@ def _scan(mixer: Mixer, group: Sequences, precision: Precision, choices: StepCho
     """
     tokens, states, form = group.new * group.count, mixer.state_elements, precision.activations
     state_bytes = (mixer.state or precision.vectors).bytes_of(states)
-    taken = mixer.opening + (mixer.inner + mixer.keyed if mixer.rank else 0)
+    taken = mixer.opening + (mixer.inner + mixer.keyed if mixer.rank else 0) + mixer.blocks * mixer.inner
     if mixer.low_rank:
         taken += mixer.decays + mixer.inner - 2 * mixer.low_rank
     if group.decodes or not mixer.chunk:
         name, kind, work = "scan_decode" if group.decodes else "scan_prefill", KernelKind.VECTOR, Work.RECURRENT
         shape, macs = (1, mixer.key_dim, mixer.value_dim, tokens * mixer.heads), tokens * states * _products(mixer.rule)
-        again = macs - tokens * states
+        again = max(tokens * states, macs - tokens * states)
         passed = (
             tokens * states * (2 if mixer.rule is Rule.SELECTIVE else 1)
         )  # its decays are exponentials of their own
@@ -100,7 +103,7 @@ def _scan(mixer: Mixer, group: Sequences, precision: Precision, choices: StepCho
 
 def _products(rule: Rule) -> int:
     """Multiply-accumulates of a token with an element of the state: its update, its reading, and what it answers."""
-    return 3 if rule is Rule.DELTA else 2
+    return {Rule.DELTA: 3, Rule.LRU: 1}.get(rule, 2)
 
 
 def pairs_in_chunks(tokens: int, chunk: int, *, causal: bool) -> int:

@@ -143,11 +143,13 @@ def expert_kernels(
     if share.imbalance > 1:
         rows = math.ceil(rows * share.imbalance)
     touched = distinct_experts(experts, met, choices) / share.ranks
-    expert = experts.expert(share.split)
-    yield _moved("dispatch", tokens * hidden, rows * hidden, precision)
+    expert, read = experts.expert(share.split), experts.read(hidden)
+    if experts.latent:
+        yield projection("latent_down", tokens, hidden, read, precision, "mlp", role=Role.OPENING)
+    yield _moved("dispatch", tokens * read, rows * read, precision)
     for name, k, n, role in (
-        ("expert_gate_up" if experts.gated else "expert_up", hidden, expert.opening, Role.EXPERT_WIDENING),
-        ("expert_down", expert.width, hidden, Role.PLAIN),
+        ("expert_gate_up" if experts.gated else "expert_up", read, expert.opening, Role.EXPERT_WIDENING),
+        ("expert_down", expert.width, read, Role.PLAIN),
     ):
         yield replace(
             projection(name, rows, k, n, precision, "experts", role=role),
@@ -160,7 +162,9 @@ def expert_kernels(
         yield from dense_kernels(experts.shared, hidden, tokens, precision, "shared_")
     if experts.shared_gate:
         yield projection("shared_gate", tokens, hidden, 1, precision, "vectors", role=Role.OPENING)
-    yield replace(_moved("combine", rows * hidden, tokens * hidden, precision), role=Role.COMBINING)
+    yield replace(_moved("combine", rows * read, tokens * read, precision), role=Role.COMBINING)
+    if experts.latent:
+        yield projection("latent_up", tokens, read, hidden, precision, "mlp")
 
 
 def distinct_experts(experts: Experts, tokens: int, choices: StepChoices) -> float:

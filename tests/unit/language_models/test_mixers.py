@@ -9,7 +9,12 @@ import pytest
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
-from dfcompile.language_models.footprint import layer_kv_bytes, layer_weight_bytes, state_bytes_per_sequence
+from dfcompile.language_models.footprint import (
+    layer_kv_bytes,
+    layer_weight_bytes,
+    state_bytes_per_sequence,
+    weight_bytes,
+)
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.mapping.layer_graph import layer_graph
@@ -18,6 +23,7 @@ from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.degrees import Degrees, share_of_layer
 from dfcompile.language_models.parallel.deployment import Case, Deployments
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
+from dfcompile.language_models.planner import Demand, plans
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch, Sequences, prefill_batch
 from dfcompile.language_models.steps.kernel import Kernel, StepChoices, Work
@@ -44,7 +50,7 @@ def mixed(mixer: Mixer, *groups: Sequences, causal: bool = True) -> dict[str, Ke
 def test_published_models_have_the_parameters_that_they_are_published_with_and_that_transformers_builds() -> None:
     models = [json.loads(line) for line in PUBLISHED.read_text().splitlines()]
 
-    assert len(models) == 11
+    assert len(models) == 12
     for one in models:
         total = parameters_of(read(one["values"])).total
         digits = len(one["billions"].partition(".")[2])
@@ -144,6 +150,29 @@ def test_mamba_exchanges_its_steps_as_well() -> None:
     assert sent(0) - sent(1) == 2 * 64 * 2 * (4 + 2 * 16) * 3 / 4  # a rank of 4, keys and queries of 16
 
 
+def test_a_serving_plan_has_room_for_the_states_of_its_users() -> None:
+    model = read({**FALCON, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2})
+    one = state_bytes_per_sequence(model, BF16) + 704 * 2 * kv_elements_per_token(model)  # 640 and 64 tokens
+    device = replace(find_device("h100")[0], capacity_bytes=weight_bytes(model, BF16) + 10 * one)
+    case = Case(model, prefill_batch("1"), device, BF16, StepChoices(), roofline)
+
+    assert plans(case, Demand(10, 640, 64), (1,))
+    with pytest.raises(InfeasibleError, match="about 10 of 11 sequences fit"):
+        plans(case, Demand(11, 640, 64), (1,))
+
+
+def test_tokens_are_sent_to_experts_in_their_latent() -> None:
+    values = {"model_type": "nemotron_h", "hybrid_override_pattern": "E", "hidden_size": 64, "n_routed_experts": 8}
+    batch, degrees = prefill_batch("64"), Degrees(data=4, expert=4)
+
+    def sent(**latent: int) -> float:
+        model = read({**values, **latent})
+        case = Case(model, batch, find_device("h100")[0], BF16, StepChoices(), roofline)
+        return Deployments(case, 4).exchanges(model.layers[0], model.layers[0], degrees, batch)[1]
+
+    assert sent() == 4 * sent(moe_latent_size=16)
+
+
 @pytest.mark.parametrize(
     ("degrees", "message"),
     [
@@ -175,10 +204,18 @@ def test_what_is_not_modelled_of_mixers_is_refused_by_the_name_of_the_layer() ->
         ("linear_num_key_heads", {"model_type": "qwen3_next", "linear_num_key_heads": 3}),
         ("layer_types", {"model_type": "lfm2", "num_hidden_layers": 1, "layer_types": ["x"]}),
         ("layers_block_type", {"model_type": "nemotron_h"}),
+        ("layers_block_type", {"model_type": "nemotron_h", "hybrid_override_pattern": ""}),
+        ("layers_block_type", {"model_type": "nemotron_h", "hybrid_override_pattern": "M" * 10_001}),
+        ("linear_attn_config", {"model_type": "kimi_linear", "linear_attn_config": [1]}),
+        ("full_attn_layers", {"model_type": "kimi_linear", "linear_attn_config": {"full_attn_layers": 1}}),
+        ("block_ffn_dim_multiplier", {"model_type": "lfm2", "block_ffn_dim_multiplier": float("nan")}),
         ("layers_block_type", {"model_type": "nemotron_h", "hybrid_override_pattern": "M?"}),
-        ("moe_latent_size", {"model_type": "nemotron_h", "hybrid_override_pattern": "ME", "moe_latent_size": 8}),
         ("mlp_bias", {"model_type": "nemotron_h", "hybrid_override_pattern": "ME", "mlp_bias": True}),
         ("sliding_window", {"model_type": "minimax", "sliding_window": 8}),
+        ("layer_types", {"model_type": "qwen3_next", "layer_types": ["sliding_attention"], "num_hidden_layers": 1}),
+        ("num_experts_per_token", {"model_type": "kimi_linear", "num_experts_per_token": 300}),
+        ("lru_width", {"model_type": "recurrent_gemma", "lru_width": 11}),
+        ("block_types", {"model_type": "recurrent_gemma", "block_types": ["x"]}),
         ("block_ffn_dim_multiplier", {"model_type": "lfm2", "block_ffn_dim_multiplier": "x"}),
     ],
 )

@@ -30,7 +30,7 @@ def more_of_a_prompt(mixer: Mixer, tokens: int) -> int:
         mixer.channels * mixer.taps * max(0, mixer.taps - 1)
     )  # of tokens that are filled in after the last one
     match mixer.rule:
-        case Rule.SELECTIVE:
+        case Rule.SELECTIVE | Rule.LRU:
             return convolution - tokens * states  # updates of states are no products there
         case Rule.DUAL:
             alone = (heads - mixer.groups) * key * tokens * mixer.chunk  # every head has keys of its own
@@ -51,13 +51,15 @@ def more_of_a_prompt(mixer: Mixer, tokens: int) -> int:
 def more_of_a_token(mixer: Mixer) -> int:
     """The same of one more token."""
     convolution = mixer.channels * mixer.taps  # the result before is computed again
+    if mixer.rule is Rule.LRU:
+        return -convolution - mixer.state_elements  # all is elementwise there
     products = {Rule.SELECTIVE: 1, Rule.DUAL: 1, Rule.DELTA: 3}  # of an element of a state, that are elementwise there
     return convolution - products.get(mixer.rule, 0) * mixer.state_elements
 
 
-def test_19_families_were_run() -> None:
+def test_20_families_were_run() -> None:
     assert [row["values"]["model_type"] for row in ROWS] == [name for name in FAMILIES for _ in range(VARIATIONS)]
-    assert len(FAMILIES) == 19
+    assert len(FAMILIES) == 20
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["values"]["model_type"]))

@@ -244,7 +244,7 @@ def test_bad_input_is_one_line(
     import re
 
     config = tmp_path / "config.json"
-    config.write_text('{"model_type": "mamba"}')
+    config.write_text('{"model_type": "rwkv"}')
     status = main(["llm", *(str(config) if word == "CONFIG" else word for word in words)])
     error = capsys.readouterr().err
 
@@ -283,6 +283,23 @@ def test_serving_plans_have_lengths_caches_and_drafts_in_every_form(capsys: pyte
     alone = json.loads(run(capsys, *words, "--format", "json"))
     assert alone["tokens_per_step"] == 1.0
     assert alone["cached_tokens"] == 0
+
+
+def test_a_state_per_sequence_stands_beside_the_cache_per_token(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "jamba", "num_hidden_layers": 8, "num_experts": 1}))
+    words = ("--config", str(tmp_path), "--system", "h100-sxm")
+    report = json.loads(run(capsys, *words, "--decode", "128", "--format", "json"))
+    plans = json.loads(run(capsys, *words, "--serve", "4x128:16", "--format", "json"))
+    states = 7 * (4 * 8192 * 16 + 2 * 8192 * 4)  # of 7 mixers, in fp32, and 4 tokens of their convolutions
+
+    assert report["model"]["kv_bytes_per_token"] == plans["kv_bytes_per_token"] == 2 * 2 * 8 * 128
+    assert report["model"]["state_bytes_per_sequence"] == plans["state_bytes_per_sequence"] == states
+    assert "cache 4,096 bytes per token and 3.9 MiB per sequence" in run(capsys, *words, "--decode", "128")
+    assert "a user's cache: 4,096 bytes per token, and 3.9 MiB however long" in run(
+        capsys, *words, "--serve", "4x128:16"
+    )
 
 
 def test_serving_plans_have_energy_where_a_device_says_what_it_costs(

@@ -37,7 +37,7 @@ BF16 = uniform(FORMATS["bf16"])
 def drawn_case(draw: random.Random) -> tuple[Case, int]:
     kv = draw.choice([1, 2, 4])
     fields: dict[str, object] = {
-        "model_type": draw.choice(["llama", "qwen3_moe"]),
+        "model_type": draw.choice(["llama", "qwen3_moe", "falcon_h1", "jamba"]),
         "hidden_size": 64 * draw.randint(1, 8),
         "intermediate_size": 64 * draw.randint(1, 8),
         "moe_intermediate_size": 32,

@@ -1,8 +1,18 @@
-"""Small configurations of families with recurrent mixers."""
+"""Small configurations of families with recurrent mixers, and what `transformers` builds of them.
 
+``python -m tests.built_hybrids`` writes `tests/data/llm/built_hybrids.jsonl` anew: `VARIATIONS` of each family,
+with the parameters of the model that `transformers` builds on the meta device, and the kinds of its layers.
+"""
+
+import json
 import random
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from tests.built_families import VARIATIONS, built
+
+BUILT = Path(__file__).parent / "data" / "llm" / "built_hybrids.jsonl"
 Drawn = dict[str, object]
 
 
@@ -117,6 +127,7 @@ def _nemotron_h(draw: random.Random, values: Drawn) -> Drawn:
         **_sized(draw, "ssm_state_size", "conv_kernel"),
         **_sized(draw, "moe_intermediate_size", "moe_shared_expert_intermediate_size", most=99),
         **_experts(draw, "n_routed_experts"),
+        "moe_latent_size": draw.choice([None, draw.randint(2, 30)]),
         "n_groups": draw.choice([1, 2]),
         "chunk_size": 8,
         "head_dim": 10,
@@ -221,6 +232,7 @@ def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
     sizes = {"head_dim": draw.randint(2, 9), "num_heads": draw.randint(1, 3), "short_conv_kernel_size": 3}
     kinds = {"full_attn_layers": attending, "kda_layers": [one for one in range(1, layers + 1) if one not in attending]}
     flat = {f"linear_{name}": draw.randint(1, 5) for name in ("head_dim", "num_heads", "conv_kernel_dim")}
+    flat["head_dim"] = 4  # of attention
     return {
         **draw.choice([flat, {"linear_attn_config": sizes | kinds}]),
         **_experts(draw, "num_experts"),
@@ -231,6 +243,18 @@ def _kimi_linear(draw: random.Random, values: Drawn) -> Drawn:
         "num_shared_experts": draw.randint(1, 2),
         "first_k_dense_replace": draw.randint(0, 2),
         **_said(draw, "attention_bias"),
+    }
+
+
+def _recurrent_gemma(draw: random.Random, values: Drawn) -> Drawn:
+    heads = int(str(values["num_attention_heads"]))
+    kinds: Drawn = draw.choice([{}, {"block_types": ["attention", "recurrent"]}])
+    return {
+        "lru_width": draw.choice([None, heads * draw.randint(2, 9)]),
+        "conv1d_width": draw.randint(2, 5),
+        "attention_window_size": 16,
+        **_said(draw, "attention_bias"),
+        **kinds,
     }
 
 
@@ -254,5 +278,22 @@ _FAMILIES: Mapping[str, Callable[[random.Random, Drawn], Drawn]] = {
     "qwen3_5_moe_text": _qwen3_5_moe,
     "qwen3_5_text": _qwen3_5,
     "qwen3_next": _qwen3_next,
+    "recurrent_gemma": _recurrent_gemma,
 }
 HYBRID = tuple(_FAMILIES)
+
+
+def main() -> int:
+    """Write the file."""
+    asked = []
+    for family in HYBRID:
+        draw = random.Random(f"45 {family}")
+        asked += [drawn_hybrid(draw, family) for _ in range(VARIATIONS)]
+    found = zip(asked, built(asked), strict=True)
+    rows = ({"values": one, "total": total, "types": types} for one, (total, types) in found)
+    BUILT.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
