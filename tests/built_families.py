@@ -87,7 +87,7 @@ _INNER: Mapping[str, Mapping[str, object]] = {
 # What classes check, or derive of what is drawn here.
 _OF_CLASS: Mapping[str, Mapping[str, object]] = {
     "codegen": {"rotary_dim": 4},
-    "falcon": {"alibi": False, "new_decoder_architecture": False},
+    "falcon": {"alibi": False},
     "gptj": {"rotary_dim": 4},
     **{name: {"head_dim": 10} for name in ("hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "ministral")},
 }
@@ -122,6 +122,11 @@ def drawn(draw: random.Random, family: str) -> dict[str, object]:
         values[said] = draw.choice([True, False])
     values |= {name: needed for name, needed in row.refused.items() if name != "expansion_ratio"}
     values |= _OF_CLASS.get(family, {})
+    if family == "falcon":
+        values |= {"num_kv_heads": kv, "num_ln_in_parallel_attn": draw.choice([None, 1, 2])}
+        values["new_decoder_architecture"] = draw.choice([True, False])
+        if not values["new_decoder_architecture"]:
+            values["num_ln_in_parallel_attn"] = None
     if family == "helium":
         values["head_dim"] = hidden // heads
     if family == "opt":

@@ -183,6 +183,16 @@ def _gpt_oss(fields: Fields) -> Model:
     return model_of_layers(fields, hidden, _layers(attention, reaches, (experts,) * layers))
 
 
+def _falcon(fields: Fields) -> Model:
+    """Read Falcon: the decoder of its larger models has grouped heads, and one or two norms before both branches."""
+    row = ROWS["falcon"]
+    if fields.flag("new_decoder_architecture"):
+        before = fields.optional("num_ln_in_parallel_attn") or 2
+        norms = 1 if before != 2 and fields.flag("parallel_attn") else 2
+        row = replace(row, single_kv="", kv_heads=("num_kv_heads",), side_by_side="", norms=norms)
+    return composed(row)(fields)
+
+
 def _gpt_neo(fields: Fields) -> Model:
     row = Family(
         layers=("num_layers",),
@@ -265,6 +275,7 @@ FAMILIES: Mapping[str, Reader] = {
     "gemma3n_text": gemma3n,
     **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), gemma4),
     "dbrx": _dbrx,
+    "falcon": _falcon,
     "gpt_neo": _gpt_neo,
     "gpt_oss": _gpt_oss,
     "llama4_text": _llama4,

@@ -93,7 +93,6 @@ ROWS: Mapping[str, Family] = {
     "falcon": Family(
         single_kv="multi_query", kv_heads=(), width=("ffn_hidden_size",), widens=True, gated=False, qkv_bias="bias",
         output_bias="bias", mlp_bias="bias", norm_biases=True, side_by_side="parallel_attn",
-        refused={"new_decoder_architecture": False},
     ),
     "flex_olmo": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
     "gemma": _BIASED,

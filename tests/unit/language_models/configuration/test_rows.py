@@ -44,7 +44,7 @@ def test_windows_are_those_of_the_classes() -> None:
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("new_decoder_architecture", {"model_type": "falcon", "new_decoder_architecture": True}),
+        ("expansion_ratio", {"model_type": "mpt", "expansion_ratio": 3}),
         ("do_layer_norm_before", {"model_type": "opt", "do_layer_norm_before": False}),
         ("qk_layernorm", {"model_type": "stablelm", "qk_layernorm": True}),
         ("mlp_bias", {"model_type": "hy_v3", "mlp_bias": True}),
