@@ -94,7 +94,7 @@ def small(draw: random.Random, family: str) -> tuple[dict[str, object], int, int
     positions = ROWS[family].positions if family in ROWS else ()
     if family == "falcon":
         # Of the other decoder its class keeps each key once per query head.
-        values |= {"new_decoder_architecture": False, "num_ln_in_parallel_attn": None}
+        values |= dict.fromkeys(("num_kv_heads", "num_ln_in_parallel_attn")) | {"new_decoder_architecture": False}
     if family == "gemma4_text":
         values["hidden_size_per_layer_input"] = values["hidden_size_per_layer_input"] or 8  # its class runs no other
     if "kv_lora_rank" in values:
