@@ -52,6 +52,7 @@ TEXT_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("blip-2", "instructblip", "instructblipvideo"), "opt"),
     "apertus1p5": "apertus1p5_text",
     "aria": "aria_text",
+    "florence2": "bart",
     "fuyu": "persimmon",
     "hyperclovax_vision_v2": "hyperclovax",
     "kimi_k25": "deepseek_v3",
