@@ -19,6 +19,7 @@ from dfcompile.language_models.configuration.rows import ROWS
 
 BUILT = Path(__file__).parent / "data" / "llm" / "built_families.jsonl"
 OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
+SEEING_BUILT = BUILT.with_name("built_seeing.jsonl")
 NESTED_BUILT = BUILT.with_name("built_nested.jsonl")
 VARIATIONS = 10
 BUILD = '''
@@ -84,6 +85,62 @@ _INNER: Mapping[str, Mapping[str, object]] = {
     "phi4_multimodal": {},
     "qwen3_omni_moe": {"thinker_config": {"text_config": {"head_dim": 128}}},
 }
+# The decoder of one that sees, and the tokens of its encoder.
+BUILD_SEEING = """
+import json, sys, torch
+from transformers import VisionEncoderDecoderConfig, VisionEncoderDecoderModel
+for line in sys.stdin:
+    values = json.loads(line)
+    values.pop("model_type")
+    config = VisionEncoderDecoderConfig(**values)
+    with torch.device("meta"), torch.no_grad():
+        model = VisionEncoderDecoderModel(config)
+        size = config.encoder.image_size
+        image = torch.zeros((1, 3, *(size if isinstance(size, list) else (size, size))))
+        tokens = model.encoder.eval()(image).last_hidden_state.shape[1]
+    print(json.dumps([sum(one.numel() for one in model.decoder.parameters()), tokens]), flush=True)
+"""
+SEEING = ("trocr", "mbart", "gpt2")  # decoders of such models
+
+
+def drawn_seeing(draw: random.Random, family: str) -> dict[str, object]:
+    """Fields of a small model that reads images: an encoder, and the decoder of a family."""
+    heads, width = draw.choice([2, 4]), 8 * draw.randint(1, 4)
+    kind = draw.choice(["vit", "deit", "donut-swin"])
+    encoder: dict[str, object] = {"model_type": kind, "image_size": 32 * draw.randint(2, 4)}
+    if kind == "donut-swin":
+        size = [64 * draw.randint(1, 3), 64 * draw.randint(1, 3)]
+        encoder |= {
+            "image_size": size,
+            "embed_dim": width,
+            "depths": [1, 1, 1],
+            "num_heads": [1, 2, 2],
+            "window_size": 4,
+        }
+        width *= 4
+    else:
+        encoder |= {"hidden_size": width, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    values = {"is_decoder": True, "add_cross_attention": True, "vocab_size": draw.randint(20, 300), "pad_token_id": 1}
+    if family == "gpt2":
+        values |= {
+            "n_embd": 16 * heads,
+            "n_head": heads,
+            "n_layer": draw.randint(1, 3),
+            "n_positions": draw.randint(8, 99),
+        }
+    else:
+        values |= {
+            "d_model": 16 * heads, "decoder_attention_heads": heads, "decoder_layers": draw.randint(1, 3),
+            "decoder_ffn_dim": draw.randint(1, 99), "max_position_embeddings": draw.randint(8, 99),
+        }  # fmt: skip
+    if family == "trocr":
+        values |= {
+            name: draw.choice([True, False]) for name in ("layernorm_embedding", "use_learned_position_embeddings")
+        }
+        values |= {"cross_attention_hidden_size": width}
+    return {"model_type": "vision-encoder-decoder", "encoder": encoder, "decoder": {"model_type": family, **values}}
+
+
 # What classes check, or derive of what is drawn here.
 _OF_CLASS: Mapping[str, Mapping[str, object]] = {
     "codegen": {"rotary_dim": 4},
@@ -339,6 +396,10 @@ def main() -> int:
     others = [one for family in OTHERS for one in variations(drawn_other, family, VARIATIONS)]
     totals = ({"values": one, "total": total} for one, (total, _) in zip(others, built(others), strict=True))
     OTHERS_BUILT.write_text("".join(json.dumps(row) + "\n" for row in totals))
+    asked = [one for family in SEEING for one in variations(drawn_seeing, family, VARIATIONS)]
+    seeing = zip(asked, built(asked, BUILD_SEEING), strict=True)
+    counts = ({"values": values, "total": total, "tokens": tokens} for values, (total, tokens) in seeing)
+    SEEING_BUILT.write_text("".join(json.dumps(row) + "\n" for row in counts))
     outer = [{"model_type": name, **_INNER.get(name, {"text_config": {}})} for name in TEXT_TYPES]
     named = zip(outer, built(outer, BUILD_NESTED), strict=True)
     nested = ({"values": values, "text": text, "total": total} for values, (text, total) in named)

@@ -58,6 +58,7 @@ class Attention(Struct, frozen=True):
     gated: bool = False  # whether a gate, as wide as the results, is projected as well
     key_bias: bool = True  # of keys, where queries and values have biases
     kv_products: int = 2
+    source: int = 0  # elements of an encoder's token; 0: as many as of the decoder's
 
     @property
     def grouped(self) -> int:
@@ -78,7 +79,8 @@ class Attention(Struct, frozen=True):
 
     def weights(self, hidden: int) -> int:
         """Elements of the matrices."""
-        return hidden * self.projected + self.heads * self.v_dim * hidden
+        wider = (self.source - hidden) * self.kv_elements if self.source else 0
+        return hidden * self.projected + self.heads * self.v_dim * hidden + wider
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases, norms and sinks."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.images import image_tokens
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
 from dfcompile.records import replace
 
@@ -91,6 +92,7 @@ class Family(Struct, frozen=True, kw_only=True):
         embedding_norm: whether a norm follows the embedding.
         last_norm: whether a norm precedes the head.
         encoder: fields of the tokens of an encoder that every layer attends to as well; none: there is no encoder.
+        may_cross: whether there may be one all the same, of images, for which each layer has one more norm.
         windows: which layers see a window; none: all are full.
         experts: instead of the MLP.
         refused: fields that have to be as here, or left out.
@@ -125,6 +127,7 @@ class Family(Struct, frozen=True, kw_only=True):
     embedding_norm: bool = False
     last_norm: bool = True
     encoder: Names = ()
+    may_cross: bool = False
     windows: Windows | None = None
     experts: Mixture | None = None
     refused: Mapping[str, object] = {}
@@ -148,6 +151,8 @@ def composed(row: Family) -> Callable[[Fields], Model]:
         heads, kv_heads, dim = attention.heads, attention.kv_heads, attention.qk_dim
         sizes = (heads * dim, kv_heads * dim, dim, hidden, 0 if isinstance(mlp, Experts) else mlp.width, 1)
         norms = 1 if row.side_by_side and fields.flag(row.side_by_side) else row.norms
+        cross = _cross(row, fields, attention)
+        norms += cross is not None and not row.encoder
         layer = Layer(
             attention,
             mlp,
@@ -155,7 +160,7 @@ def composed(row: Family) -> Callable[[Fields], Model]:
             row.norm_biases,
             norm_weights=row.norm_weights,
             extra_parameters=sum(count * size for count, size in zip(row.extra, sizes, strict=True)),
-            cross=to_encoder(attention, fields.count(*row.encoder)) if row.encoder else None,
+            cross=cross,
         )
         reaches = _reaches(row, fields, layers)
         mlps = _mlps(row, fields, layers, mlp)
@@ -169,9 +174,21 @@ def composed(row: Family) -> Callable[[Fields], Model]:
         vectors = vocabulary + (1 + row.norm_biases) * hidden * row.embedding_norm
         if not row.last_norm:
             model = replace(model, norm_weights=False, norm_biases=False)
-        return replace(model, vectors=vectors, most_encoded=model.encoder_tokens)
+        return replace(model, vectors=vectors, most_encoded=0 if "encoder" in fields.values else model.encoder_tokens)
 
     return read
+
+
+def _cross(row: Family, fields: Fields, attention: Attention) -> Attention | None:
+    """Return the attention to an encoder: of images if it is beside the decoder, else of as many tokens as are said."""
+    if "encoder" in fields.values:
+        if not (row.encoder or row.may_cross):
+            raise fields.wrong("decoder", f"{fields.family!r}, which attends to no encoder")
+        tokens, source = image_tokens(fields)
+        # Others have the encoder's tokens projected before the layers.
+        given = source if fields.stated("cross_attention_hidden_size") is not None else 0
+        return replace(to_encoder(attention, tokens), source=given)
+    return to_encoder(attention, fields.count(*row.encoder)) if row.encoder else None
 
 
 def to_encoder(attention: Attention, tokens: int) -> Attention:

@@ -12,7 +12,7 @@ from dfcompile.language_models.configuration.composed import (
     sparse_layers,
     window_of,
 )
-from dfcompile.language_models.configuration.encoder_decoders import mllama, t5
+from dfcompile.language_models.configuration.encoder_decoders import mllama, t5, trocr
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.rows import ROWS
@@ -281,6 +281,7 @@ FAMILIES: Mapping[str, Reader] = {
     "llama4_text": _llama4,
     "mimo_v2_flash": _mimo,
     "mllama_text_model": mllama,
+    "trocr": trocr,
     **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), t5),
     **dict.fromkeys(("qwen2", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl_text"), _qwen),
     **dict.fromkeys(("qwen3", "qwen3_moe", "qwen3_omni_moe_text", "qwen3_vl_moe_text"), _qwen),

@@ -70,6 +70,8 @@ def text_part(document: Mapping[str, object]) -> tuple[Mapping[str, object], tup
     """
     fields, beside = document, list[str]()
     is_nested = document.get("model_type") in TEXT_TYPES
+    if document.get("model_type") == "vision-encoder-decoder" and isinstance(decoder := document.get("decoder"), dict):
+        return {**decoder, "encoder": document.get("encoder")}, ("encoder",)
     while True:
         name = next((key for key in NESTED if isinstance(fields.get(key), dict)), None)
         is_nested = is_nested or name is not None

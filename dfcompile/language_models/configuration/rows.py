@@ -102,7 +102,7 @@ ROWS: Mapping[str, Family] = {
     "glm4v_moe_text": Family(qkv_bias=_BIAS, experts=_SHARED),
     "glm4v_text": Family(qkv_bias=True, norms=4),
     "glm_ocr_text": Family(norms=4),
-    "gpt2": _GPT_LEARNED,
+    "gpt2": replace(_GPT_LEARNED, may_cross=True),
     "gpt-sw3": _GPT_LEARNED,
     "gpt_bigcode": replace(_GPT_LEARNED, single_kv="multi_query"),
     "gpt_neox": Family(

@@ -30,7 +30,7 @@ from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
-from tests.built_families import NESTED_BUILT, OTHERS
+from tests.built_families import NESTED_BUILT, OTHERS, SEEING, SEEING_BUILT, VARIATIONS
 
 TINY = {
     "model_type": "llama",
@@ -52,8 +52,9 @@ def written(folder: Path, **changed: object) -> str:
 def test_34_configurations_are_shipped() -> None:
     assert len(shipped_names()) == 34
     shipped = {read_model(name).model_type for name in shipped_names()}
-    # The others are held against what transformers builds: rows of the table in test_rows, these in test_built_models.
-    assert shipped | set(ROWS) | set(OTHERS) == set(FAMILIES)
+    # The others are held against what transformers builds: rows of the table in test_rows, these in test_built_models,
+    # the decoder of images below.
+    assert shipped | set(ROWS) | set(OTHERS) | {"trocr"} == set(FAMILIES)
     assert len(shipped) == 13
 
 
@@ -293,3 +294,47 @@ def test_for_a_model_of_the_hub_the_shipped_one_is_proposed(
         read_configuration(asked)
     assert (f"shipped is {shipped!r}" in str(caught.value)) is (shipped is not None)
     assert ("shipped" in str(caught.value)) is (shipped is not None)
+
+
+def test_decoders_of_images_attend_to_as_many_tokens_as_the_encoders_make() -> None:
+    cases = [json.loads(line) for line in SEEING_BUILT.read_text().splitlines()]
+
+    assert [case["values"]["decoder"]["model_type"] for case in cases] == [
+        name for name in SEEING for _ in range(VARIATIONS)
+    ]
+    for case in cases:
+        fields, towers = text_part(case["values"])
+        model = model_of(Configuration("seeing", "seeing", fields))
+        assert towers == ("encoder",)
+        assert (parameters_of(model).total, model.encoder_tokens) == (case["total"], case["tokens"]), case
+        assert model.most_encoded == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"encoder": {"model_type": "clip"}}, "'encoder': found 'clip' against one of vit, deit, beit, donut-swin"),
+        (
+            {"encoder": {"model_type": "vit", "image_size": [1, 0]}},
+            r"encoder: key 'image_size': found \[1, 0\] against",
+        ),
+        (
+            {"encoder": {"model_type": "donut-swin", "depths": []}},
+            r"encoder: key 'depths': found '\[\]' against a list",
+        ),
+        ({"decoder": {"model_type": "llama"}}, "key 'decoder': found 'llama', which attends to no encoder"),
+    ],
+)
+def test_a_wrong_decoder_of_images_is_refused(changed: dict[str, object], message: str) -> None:
+    values = {
+        "model_type": "vision-encoder-decoder",
+        "encoder": {"model_type": "vit"},
+        "decoder": {"model_type": "trocr"},
+    }
+    with pytest.raises(UserError, match=message):
+        model_of(Configuration("seeing", "seeing", text_part(values | changed)[0]))
+
+
+def test_a_decoder_of_images_needs_its_encoder() -> None:
+    with pytest.raises(UserError, match="key 'model_type': found 'trocr' without the encoder"):
+        model_of(Configuration("alone", "alone", {"model_type": "trocr"}))
