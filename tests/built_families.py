@@ -222,6 +222,7 @@ OTHERS = (  # that are no rows of the table
     "t5", "mt5", "umt5", "longt5", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_omni_moe_text",
     "qwen3_vl_moe_text", "gemma3n_text", "gemma4_text", "gemma4_unified_text", "mllama_text_model",
     "deepseek_v32", "glm_moe_dsa", "axk1", "minicpm3", "mistral4", "sarvam_mla", "gpt_neo", "dbrx", "mimo_v2_flash",
+    "t5gemma",
 )  # fmt: skip
 Drawn = TypeVar("Drawn")
 _T5 = ("t5", "mt5", "umt5", "longt5")
@@ -269,7 +270,22 @@ def _drawn_dbrx(draw: random.Random) -> dict[str, object]:
     }  # fmt: skip
 
 
-_NESTED: Mapping[str, Callable[[random.Random], dict[str, object]]] = {"gpt_neo": _drawn_gpt_neo, "dbrx": _drawn_dbrx}
+def _drawn_t5gemma(draw: random.Random) -> dict[str, object]:
+    tied = draw.choice([True, False])
+    parts = [drawn_other(draw, "gemma2") for _ in range(2)]
+    for part in parts:
+        del part["model_type"]
+        part |= {"vocab_size": parts[0]["vocab_size"], "pad_token_id": 0, "tie_word_embeddings": tied}
+    encoder, decoder = parts
+    values = {"encoder": encoder, "decoder": decoder, "tie_word_embeddings": tied, "pad_token_id": 0}
+    return {"model_type": "t5gemma", "vocab_size": encoder["vocab_size"], **values}
+
+
+_NESTED: Mapping[str, Callable[[random.Random], dict[str, object]]] = {
+    "gpt_neo": _drawn_gpt_neo,
+    "dbrx": _drawn_dbrx,
+    "t5gemma": _drawn_t5gemma,
+}
 
 
 def drawn_other(draw: random.Random, family: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ from dfcompile.language_models.configuration.composed import (
     model_of_layers,
     reaches_of,
     sparse_layers,
+    to_encoder,
     window_of,
 )
 from dfcompile.language_models.configuration.encoder_decoders import mllama, t5, trocr
@@ -155,6 +156,20 @@ def _gemma(fields: Fields) -> Model:
     return model_of_layers(fields, hidden, _layers(attention, reaches, (mlp,) * layers, norms=4))
 
 
+def _t5gemma(fields: Fields) -> Model:
+    """Read T5Gemma: Gemma 2 that attends to an encoder, whose tokens may be of other sizes, between two more norms."""
+    ties = {"tie_word_embeddings": fields.stated("tie_word_embeddings")}
+    encoder = replace(fields, values=fields.nested("encoder"))
+    model = _gemma(replace(fields, values={**ties, **fields.nested("decoder")}, family="gemma2"))
+    tokens, source = encoder.count("max_position_embeddings"), encoder.count("hidden_size")
+    layers = []
+    for layer in model.layers:
+        assert isinstance(layer.attention, Attention)
+        cross = replace(to_encoder(layer.attention, tokens), source=source)
+        layers.append(replace(layer, norms=6, cross=cross))
+    return replace(model, model_type=fields.family, layers=tuple(layers), most_encoded=tokens)
+
+
 def _llama4(fields: Fields) -> Model:
     hidden, layers, heads, dim = _sizes(fields)
     kv_heads, extent = _grouped_heads(fields, heads), fields.optional("attention_chunk_size")
@@ -227,13 +242,7 @@ def _gpt_neo(fields: Fields) -> Model:
 
 def _dbrx(fields: Fields) -> Model:
     hidden, layers, heads = fields.count("d_model"), layer_count(fields, "n_layers"), fields.count("n_heads")
-    inner: dict[str, object] = {}
-    for name in ("attn_config", "ffn_config"):
-        values = fields.stated(name) or {}
-        if not isinstance(values, dict):
-            raise fields.wrong(name, f"{str(values)[:40]!r} against a mapping")
-        inner |= values
-    nested = replace(fields, values=inner)
+    nested = replace(fields, values={**fields.nested("attn_config"), **fields.nested("ffn_config")})
     kv_heads = nested.count("kv_n_heads")
     if hidden % heads or heads % kv_heads:
         raise fields.wrong("n_heads", f"{heads} heads against a divisor of {hidden} and a multiple of {kv_heads}")
@@ -281,6 +290,7 @@ FAMILIES: Mapping[str, Reader] = {
     "llama4_text": _llama4,
     "mimo_v2_flash": _mimo,
     "mllama_text_model": mllama,
+    "t5gemma": _t5gemma,
     "trocr": trocr,
     **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), t5),
     **dict.fromkeys(("qwen2", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl_text"), _qwen),

@@ -16,10 +16,9 @@ def image_tokens(fields: Fields) -> tuple[int, int]:
     Raises:
         UserError: an encoder that is not known, or a field that is wrong.
     """
-    values = fields.values["encoder"]
-    kind = values.get("model_type") if isinstance(values, dict) else None
-    known = (*_BESIDE, "donut-swin")
-    if not isinstance(values, dict) or kind not in known:
+    values = fields.nested("encoder")
+    kind, known = values.get("model_type"), (*_BESIDE, "donut-swin")
+    if kind not in known:
         raise fields.wrong("encoder", f"{str(kind)[:40]!r} against one of {', '.join(known)}")
     is_swin = kind == "donut-swin"
     inner = Fields(
