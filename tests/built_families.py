@@ -56,7 +56,7 @@ for line in sys.stdin:
     config = CONFIG_MAPPING[values.pop("model_type")](**values)
     with torch.device("meta"):
         counted = {id(one): one.numel() for part in parts(config, is_tied) for one in part.parameters()}
-    types = getattr(config, "layer_types", None)
+    types = getattr(config, "layer_types", None) or getattr(config, "attention_layers", None)
     print(json.dumps([sum(counted.values()), types]), flush=True)
 '''
 # The text model of a type with defaults alone, without its head.
@@ -410,7 +410,8 @@ def main() -> int:
     rows = ({"values": one, "total": total, "types": types} for one, (total, types) in found)
     BUILT.write_text("".join(json.dumps(row) + "\n" for row in rows))
     others = [one for family in OTHERS for one in variations(drawn_other, family, VARIATIONS)]
-    totals = ({"values": one, "total": total} for one, (total, _) in zip(others, built(others), strict=True))
+    both = zip(others, built(others), strict=True)
+    totals = ({"values": one, "total": total, "types": types} for one, (total, types) in both)
     OTHERS_BUILT.write_text("".join(json.dumps(row) + "\n" for row in totals))
     asked = [one for family in SEEING for one in variations(drawn_seeing, family, VARIATIONS)]
     seeing = zip(asked, built(asked, BUILD_SEEING), strict=True)

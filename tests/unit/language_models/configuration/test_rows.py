@@ -44,6 +44,16 @@ def test_windows_are_those_of_the_classes() -> None:
 @pytest.mark.parametrize(
     ("name", "values"),
     [
+        ("attn_config", {"model_type": "dbrx", "attn_config": 5}),
+        ("n_heads", {"model_type": "dbrx", "n_heads": 5}),
+        ("moe_top_k", {"model_type": "dbrx", "ffn_config": {"moe_top_k": 9}}),
+        ("attention_types", {"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global", "x"], 1]]}),
+        ("attention_types", {"model_type": "gpt_neo", "num_layers": 2, "attention_types": [["global"]]}),
+        ("attention_types", {"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global"], 1]]}),
+        ("num_key_value_heads", {"model_type": "mimo_v2_flash", "num_attention_heads": 8, "num_key_value_heads": 8}),
+        ("num_key_value_heads", {"model_type": "mllama", "num_attention_heads": 8, "num_key_value_heads": 3}),
+        ("top_k_experts", {"model_type": "gemma4", "enable_moe_block": True, "num_experts": 2, "top_k_experts": 3}),
+        ("decoder", {"model_type": "t5gemma", "decoder": 5}),
         ("expansion_ratio", {"model_type": "mpt", "expansion_ratio": 3}),
         ("do_layer_norm_before", {"model_type": "opt", "do_layer_norm_before": False}),
         ("qk_layernorm", {"model_type": "stablelm", "qk_layernorm": True}),
