@@ -15,6 +15,7 @@ from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.nested import TEXT_TYPES, text_part
 from dfcompile.language_models.configuration.reading import (
     Configuration,
+    class_defaults,
     model_of,
     read_configuration,
     read_model,
@@ -30,7 +31,7 @@ from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
-from tests.built_families import NESTED_BUILT, OTHERS, SEEING, SEEING_BUILT, VARIATIONS
+from tests.built_families import NESTED_BUILT, OTHERS, OTHERS_BUILT, SEEING, SEEING_BUILT, VARIATIONS
 
 TINY = {
     "model_type": "llama",
@@ -200,6 +201,17 @@ def test_what_is_no_configuration_is_one_line(tmp_path: Path, text: str) -> None
     assert "\n" not in str(caught.value)
 
 
+FURTHER = (
+    "moe_layers", "no_rope_layers", "layer_types", "quantization_config", "torch_dtype", "encoder", "indexer_types",
+    "cross_attention_layers",
+)  # fmt: skip
+BUILT_TOO = [
+    json.loads(line)["values"] for path in (OTHERS_BUILT, SEEING_BUILT) for line in path.read_text().splitlines()
+]
+SPOILT = [
+    *(read_configuration(name).values for name in shipped_names()),
+    *(text_part(values)[0] for values in BUILT_TOO[:: VARIATIONS // 2]),
+]
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 300), st.floats(), st.text(max_size=3), st.lists(st.integers(-1, 9)),
     st.lists(st.lists(st.integers())), st.dictionaries(st.text(max_size=2), st.integers()), st.just(2**80),
@@ -208,8 +220,8 @@ VALUES = st.one_of(
 
 @given(st.data())
 def test_a_spoilt_configuration_is_a_model_or_one_line(data: st.DataObject) -> None:
-    values = dict(read_configuration(data.draw(st.sampled_from(shipped_names()))).values)
-    known = sorted({*values, "moe_layers", "no_rope_layers", "layer_types", "quantization_config", "torch_dtype"})
+    values = dict(data.draw(st.sampled_from(SPOILT)))
+    known = sorted({*values, *FURTHER, *class_defaults().get(str(values["model_type"]), {})})
     for key in data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=3)):
         values[key] = data.draw(VALUES)
     configuration = Configuration("spoilt", "spoilt", values)
