@@ -187,7 +187,8 @@ def drawn(draw: random.Random, family: str) -> dict[str, object]:
     if family == "helium":
         values["head_dim"] = hidden // heads
     if family == "opt":
-        values["word_embed_proj_dim"] = hidden
+        values["word_embed_proj_dim"] = draw.choice([hidden, draw.randint(1, 40)])
+        values["do_layer_norm_before"] = draw.choice([True, False])
     if family == "internlm3":
         values["qkv_bias"] = values["bias"]
     return values

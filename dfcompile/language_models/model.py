@@ -263,6 +263,7 @@ class Model(Struct, frozen=True):
         norm_weights: whether the last norm has weights.
         vectors: elements of further norms and biases outside of layers.
         most_context: tokens of the longest sequence; 0: not said.
+        embedded: elements of a row of the embedding and of the head, where products make them as many as ``hidden``.
         row_tables: elements of a row of further tables that are looked up by token, and how many rows there are.
         opening: products of every token before the layers.
         closing: products of every token after them.
@@ -281,6 +282,7 @@ class Model(Struct, frozen=True):
     norm_weights: bool = True
     vectors: int = 0
     most_context: int = 0
+    embedded: int = 0
     row_tables: tuple[int, int] = (0, 0)
     opening: tuple[Product, ...] = ()
     closing: tuple[Product, ...] = ()
@@ -291,6 +293,11 @@ class Model(Struct, frozen=True):
     def end_parameters(self) -> int:
         """Elements of the last norm, and of further norms and biases outside of layers."""
         return self.hidden * (self.norm_weights + self.norm_biases) + self.vectors
+
+    @property
+    def row(self) -> int:
+        """Elements of a row of the embedding and of the head."""
+        return self.embedded or self.hidden
 
     @property
     def has_simple_ends(self) -> bool:

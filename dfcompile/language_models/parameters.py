@@ -48,7 +48,7 @@ class Parameters(Struct, frozen=True):
 def parameters_of(model: Model) -> Parameters:
     """Count the parameters of a model."""
     hidden = model.hidden
-    embedding, tables = model.vocabulary * hidden, model.positions * hidden + math.prod(model.row_tables)
+    embedding, tables = model.vocabulary * model.row, model.positions * hidden + math.prod(model.row_tables)
     mlp = sum(layer.mlp.parameters(hidden) for layer in model.layers)
     beside = sum(one.parameters for one in (*model.opening, *model.closing))
     beside += sum(layer.product_parameters for layer in model.layers)

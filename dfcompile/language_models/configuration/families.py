@@ -18,7 +18,7 @@ from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
-from dfcompile.language_models.products import Indexer
+from dfcompile.language_models.products import Indexer, Product
 from dfcompile.records import replace
 
 Reader = Callable[[Fields], Model]
@@ -208,6 +208,23 @@ def _falcon(fields: Fields) -> Model:
     return composed(row)(fields)
 
 
+def _opt(fields: Fields) -> Model:
+    """Read OPT: where norms follow attention and MLP, none precedes the head; rows of the embedding may be shorter."""
+    model = composed(ROWS["opt"])(fields)
+    if not fields.flag("do_layer_norm_before"):
+        model = replace(model, norm_weights=False, norm_biases=False)
+    row, hidden = fields.optional("word_embed_proj_dim") or model.hidden, model.hidden
+    if row == hidden:
+        return replace(model, notes=tuple(dict.fromkeys(fields.taken)))
+    return replace(
+        model,
+        embedded=row,
+        opening=(Product("project_in", row, hidden),),
+        closing=(Product("project_out", hidden, row),),
+        notes=tuple(dict.fromkeys(fields.taken)),
+    )
+
+
 def _gpt_neo(fields: Fields) -> Model:
     row = Family(
         layers=("num_layers",),
@@ -278,6 +295,7 @@ def _mimo(fields: Fields) -> Model:
 
 FAMILIES: Mapping[str, Reader] = {
     **{name: composed(row) for name, row in ROWS.items()},
+    "opt": _opt,
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", *_CHOOSING), _deepseek),
     **dict.fromkeys(("axk1", "minicpm3", "mistral4", "sarvam_mla", "youtu"), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),

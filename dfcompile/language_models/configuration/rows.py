@@ -164,9 +164,7 @@ ROWS: Mapping[str, Family] = {
     "olmo3": replace(_WHOLE_NORM, windows=Windows(4)),
     "olmoe": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
     "openai-gpt": replace(_GPT_LEARNED, last_norm=False),
-    "opt": replace(
-        _OPT, refused={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True}
-    ),
+    "opt": replace(_OPT, refused={"enable_bias": True, "layer_norm_elementwise_affine": True}),
     "paddleocr_vl_text": Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE),
     "pegasus": replace(_DECODER, further_positions=0),
     "pegasus_x": replace(

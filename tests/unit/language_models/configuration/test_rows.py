@@ -55,7 +55,7 @@ def test_windows_are_those_of_the_classes() -> None:
         ("top_k_experts", {"model_type": "gemma4", "enable_moe_block": True, "num_experts": 2, "top_k_experts": 3}),
         ("decoder", {"model_type": "t5gemma", "decoder": 5}),
         ("expansion_ratio", {"model_type": "mpt", "expansion_ratio": 3}),
-        ("do_layer_norm_before", {"model_type": "opt", "do_layer_norm_before": False}),
+        ("enable_bias", {"model_type": "opt", "enable_bias": False}),
         ("qk_layernorm", {"model_type": "stablelm", "qk_layernorm": True}),
         ("mlp_bias", {"model_type": "hy_v3", "mlp_bias": True}),
         ("mlp_layer_types", {"model_type": "exaone_moe", "num_hidden_layers": 1, "mlp_layer_types": ["x"]}),
@@ -77,3 +77,15 @@ def test_the_documents_list_every_type() -> None:
     page = (Path(__file__).parents[4] / "docs" / "llm-explained.md").read_text()
 
     assert [name for name in FAMILIES if f"`{name}`" not in page] == []
+
+
+def test_opt_350m_has_the_parameters_of_its_checkpoint() -> None:
+    model = read(
+        {
+            "model_type": "opt", "hidden_size": 1024, "ffn_dim": 4096, "num_hidden_layers": 24, "vocab_size": 50272,
+            "num_attention_heads": 16, "max_position_embeddings": 2048, "word_embed_proj_dim": 512,
+            "do_layer_norm_before": False,
+        }
+    )  # fmt: skip
+
+    assert parameters_of(model).total == 331_196_416
