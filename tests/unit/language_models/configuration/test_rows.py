@@ -74,9 +74,12 @@ def test_quantised_weights_of_modules_with_other_names_are_refused() -> None:
 
 
 def test_the_documents_list_every_type() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "llm-explained.md").read_text()
+    page, options = (
+        (Path(__file__).parents[4] / "docs" / f"{name}.md").read_text() for name in ("llm-explained", "llm")
+    )
 
     assert [name for name in FAMILIES if f"`{name}`" not in page] == []
+    assert f"Families: {len(FAMILIES)} types" in options
 
 
 def test_opt_350m_has_the_parameters_of_its_checkpoint() -> None:
