@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dfcompile.language_models.configuration.composed import Family, Windows
+from dfcompile.language_models.configuration.family import Family, Windows
 from dfcompile.language_models.configuration.nested import TEXT_TYPES
 from dfcompile.language_models.configuration.rows import ROWS
 
 BUILT = Path(__file__).parent / "data" / "llm" / "built_families.jsonl"
 OTHERS_BUILT = BUILT.with_name("built_others.jsonl")
+SEEING_BUILT = BUILT.with_name("built_seeing.jsonl")
 NESTED_BUILT = BUILT.with_name("built_nested.jsonl")
 VARIATIONS = 10
 BUILD = '''
@@ -55,7 +56,7 @@ for line in sys.stdin:
     config = CONFIG_MAPPING[values.pop("model_type")](**values)
     with torch.device("meta"):
         counted = {id(one): one.numel() for part in parts(config, is_tied) for one in part.parameters()}
-    types = getattr(config, "layer_types", None)
+    types = getattr(config, "layer_types", None) or getattr(config, "attention_layers", None)
     print(json.dumps([sum(counted.values()), types]), flush=True)
 '''
 # The text model of a type with defaults alone, without its head.
@@ -84,10 +85,66 @@ _INNER: Mapping[str, Mapping[str, object]] = {
     "phi4_multimodal": {},
     "qwen3_omni_moe": {"thinker_config": {"text_config": {"head_dim": 128}}},
 }
+# The decoder of one that sees, and the tokens of its encoder.
+BUILD_SEEING = """
+import json, sys, torch
+from transformers import VisionEncoderDecoderConfig, VisionEncoderDecoderModel
+for line in sys.stdin:
+    values = json.loads(line)
+    values.pop("model_type")
+    config = VisionEncoderDecoderConfig(**values)
+    with torch.device("meta"), torch.no_grad():
+        model = VisionEncoderDecoderModel(config)
+        size = config.encoder.image_size
+        image = torch.zeros((1, 3, *(size if isinstance(size, list) else (size, size))))
+        tokens = model.encoder.eval()(image).last_hidden_state.shape[1]
+    print(json.dumps([sum(one.numel() for one in model.decoder.parameters()), tokens]), flush=True)
+"""
+SEEING = ("trocr", "mbart", "gpt2")  # decoders of such models
+
+
+def drawn_seeing(draw: random.Random, family: str) -> dict[str, object]:
+    """Fields of a small model that reads images: an encoder, and the decoder of a family."""
+    heads, width = draw.choice([2, 4]), 8 * draw.randint(1, 4)
+    kind = draw.choice(["vit", "deit", "donut-swin"])
+    encoder: dict[str, object] = {"model_type": kind, "image_size": 32 * draw.randint(2, 4)}
+    if kind == "donut-swin":
+        size = [64 * draw.randint(1, 3), 64 * draw.randint(1, 3)]
+        encoder |= {
+            "image_size": size,
+            "embed_dim": width,
+            "depths": [1, 1, 1],
+            "num_heads": [1, 2, 2],
+            "window_size": 4,
+        }
+        width *= 4
+    else:
+        encoder |= {"hidden_size": width, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    values = {"is_decoder": True, "add_cross_attention": True, "vocab_size": draw.randint(20, 300), "pad_token_id": 1}
+    if family == "gpt2":
+        values |= {
+            "n_embd": 16 * heads,
+            "n_head": heads,
+            "n_layer": draw.randint(1, 3),
+            "n_positions": draw.randint(8, 99),
+        }
+    else:
+        values |= {
+            "d_model": 16 * heads, "decoder_attention_heads": heads, "decoder_layers": draw.randint(1, 3),
+            "decoder_ffn_dim": draw.randint(1, 99), "max_position_embeddings": draw.randint(8, 99),
+        }  # fmt: skip
+    if family == "trocr":
+        values |= {
+            name: draw.choice([True, False]) for name in ("layernorm_embedding", "use_learned_position_embeddings")
+        }
+        values |= {"cross_attention_hidden_size": width}
+    return {"model_type": "vision-encoder-decoder", "encoder": encoder, "decoder": {"model_type": family, **values}}
+
+
 # What classes check, or derive of what is drawn here.
 _OF_CLASS: Mapping[str, Mapping[str, object]] = {
     "codegen": {"rotary_dim": 4},
-    "falcon": {"alibi": False, "new_decoder_architecture": False},
+    "falcon": {"alibi": False},
     "gptj": {"rotary_dim": 4},
     **{name: {"head_dim": 10} for name in ("hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "ministral")},
 }
@@ -122,10 +179,16 @@ def drawn(draw: random.Random, family: str) -> dict[str, object]:
         values[said] = draw.choice([True, False])
     values |= {name: needed for name, needed in row.refused.items() if name != "expansion_ratio"}
     values |= _OF_CLASS.get(family, {})
+    if family == "falcon":
+        values |= {"num_kv_heads": kv, "num_ln_in_parallel_attn": draw.choice([None, 1, 2])}
+        values["new_decoder_architecture"] = draw.choice([True, False])
+        if not values["new_decoder_architecture"]:
+            values["num_ln_in_parallel_attn"] = None
     if family == "helium":
         values["head_dim"] = hidden // heads
     if family == "opt":
-        values["word_embed_proj_dim"] = hidden
+        values["word_embed_proj_dim"] = draw.choice([hidden, draw.randint(1, 40)])
+        values["do_layer_norm_before"] = draw.choice([True, False])
     if family == "internlm3":
         values["qkv_bias"] = values["bias"]
     return values
@@ -160,6 +223,7 @@ OTHERS = (  # that are no rows of the table
     "t5", "mt5", "umt5", "longt5", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_omni_moe_text",
     "qwen3_vl_moe_text", "gemma3n_text", "gemma4_text", "gemma4_unified_text", "mllama_text_model",
     "deepseek_v32", "glm_moe_dsa", "axk1", "minicpm3", "mistral4", "sarvam_mla", "gpt_neo", "dbrx", "mimo_v2_flash",
+    "t5gemma",
 )  # fmt: skip
 Drawn = TypeVar("Drawn")
 _T5 = ("t5", "mt5", "umt5", "longt5")
@@ -207,7 +271,22 @@ def _drawn_dbrx(draw: random.Random) -> dict[str, object]:
     }  # fmt: skip
 
 
-_NESTED: Mapping[str, Callable[[random.Random], dict[str, object]]] = {"gpt_neo": _drawn_gpt_neo, "dbrx": _drawn_dbrx}
+def _drawn_t5gemma(draw: random.Random) -> dict[str, object]:
+    tied = draw.choice([True, False])
+    parts = [drawn_other(draw, "gemma2") for _ in range(2)]
+    for part in parts:
+        del part["model_type"]
+        part |= {"vocab_size": parts[0]["vocab_size"], "pad_token_id": 0, "tie_word_embeddings": tied}
+    encoder, decoder = parts
+    values = {"encoder": encoder, "decoder": decoder, "tie_word_embeddings": tied, "pad_token_id": 0}
+    return {"model_type": "t5gemma", "vocab_size": encoder["vocab_size"], **values}
+
+
+_NESTED: Mapping[str, Callable[[random.Random], dict[str, object]]] = {
+    "gpt_neo": _drawn_gpt_neo,
+    "dbrx": _drawn_dbrx,
+    "t5gemma": _drawn_t5gemma,
+}
 
 
 def drawn_other(draw: random.Random, family: str) -> dict[str, object]:
@@ -332,8 +411,13 @@ def main() -> int:
     rows = ({"values": one, "total": total, "types": types} for one, (total, types) in found)
     BUILT.write_text("".join(json.dumps(row) + "\n" for row in rows))
     others = [one for family in OTHERS for one in variations(drawn_other, family, VARIATIONS)]
-    totals = ({"values": one, "total": total} for one, (total, _) in zip(others, built(others), strict=True))
+    both = zip(others, built(others), strict=True)
+    totals = ({"values": one, "total": total, "types": types} for one, (total, types) in both)
     OTHERS_BUILT.write_text("".join(json.dumps(row) + "\n" for row in totals))
+    asked = [one for family in SEEING for one in variations(drawn_seeing, family, VARIATIONS)]
+    seeing = zip(asked, built(asked, BUILD_SEEING), strict=True)
+    counts = ({"values": values, "total": total, "tokens": tokens} for values, (total, tokens) in seeing)
+    SEEING_BUILT.write_text("".join(json.dumps(row) + "\n" for row in counts))
     outer = [{"model_type": name, **_INNER.get(name, {"text_config": {}})} for name in TEXT_TYPES]
     named = zip(outer, built(outer, BUILD_NESTED), strict=True)
     nested = ({"values": values, "text": text, "total": total} for values, (text, total) in named)

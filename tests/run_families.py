@@ -92,6 +92,9 @@ def small(draw: random.Random, family: str) -> tuple[dict[str, object], int, int
     """Return the fields of a small model with room for its prompt, tokens of prompts, and how many there are."""
     values = drawn(draw, family) if family in ROWS else drawn_other(draw, family)
     positions = ROWS[family].positions if family in ROWS else ()
+    if family == "falcon":
+        # Of the other decoder its class keeps each key once per query head.
+        values |= dict.fromkeys(("num_kv_heads", "num_ln_in_parallel_attn")) | {"new_decoder_architecture": False}
     if family == "gemma4_text":
         values["hidden_size_per_layer_input"] = values["hidden_size_per_layer_input"] or 8  # its class runs no other
     if "kv_lora_rank" in values:

@@ -38,13 +38,13 @@ def layer_weight_bytes(layer: Layer, hidden: int, precision: Precision, *, ranks
 def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
     """Bytes of the tables that are looked up, shared by a tensor group, and of products before the layers."""
     width, rows = model.row_tables
-    elements = (-(-model.vocabulary // tensor) + model.positions) * model.hidden + width * -(-rows // tensor)
+    elements = -(-model.vocabulary // tensor) * model.row + model.positions * model.hidden + width * -(-rows // tensor)
     return precision.embedding.bytes_of(elements) + _product_bytes(model.opening, precision)
 
 
 def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
     """Bytes of the head, of the last norm and of products after the layers; the head may be the embedding."""
-    matrix = 0 if model.tied else precision.head.bytes_of(-(-model.vocabulary // tensor) * model.hidden)
+    matrix = 0 if model.tied else precision.head.bytes_of(-(-model.vocabulary // tensor) * model.row)
     return matrix + precision.vectors.bytes_of(model.end_parameters) + _product_bytes(model.closing, precision)
 
 

@@ -60,6 +60,7 @@ class Attention(Struct, frozen=True):
     gate_bias: bool = False
     key_bias: bool = True  # of keys, where queries and values have biases
     kv_products: int = 2
+    source: int = 0  # elements of an encoder's token; 0: as many as of the decoder's
 
     @property
     def grouped(self) -> int:
@@ -79,7 +80,8 @@ class Attention(Struct, frozen=True):
 
     def weights(self, hidden: int) -> int:
         """Elements of the matrices."""
-        return hidden * self.projected + self.heads * self.v_dim * hidden
+        wider = (self.source - hidden) * self.kv_elements if self.source else 0
+        return hidden * self.projected + self.heads * self.v_dim * hidden + wider
 
     def parameters(self, hidden: int) -> int:
         """Elements of matrices, biases, norms and sinks."""
@@ -290,6 +292,7 @@ class Model(Struct, frozen=True):
         norm_weights: whether the last norm has weights.
         vectors: elements of further norms and biases outside of layers.
         most_context: tokens of the longest sequence; 0: not said.
+        embedded: elements of a row of the embedding and of the head, where products make them as many as ``hidden``.
         row_tables: elements of a row of further tables that are looked up by token, and how many rows there are.
         opening: products of every token before the layers.
         closing: products of every token after them.
@@ -308,6 +311,7 @@ class Model(Struct, frozen=True):
     norm_weights: bool = True
     vectors: int = 0
     most_context: int = 0
+    embedded: int = 0
     row_tables: tuple[int, int] = (0, 0)
     opening: tuple[Product, ...] = ()
     closing: tuple[Product, ...] = ()
@@ -323,6 +327,11 @@ class Model(Struct, frozen=True):
     def mixers(self) -> tuple[Mixer, ...]:
         """Recurrent mixers of the layers that have one, in order."""
         return tuple(layer.mixer for layer in self.layers if layer.mixer is not None)
+
+    @property
+    def row(self) -> int:
+        """Elements of a row of the embedding and of the head."""
+        return self.embedded or self.hidden
 
     @property
     def has_simple_ends(self) -> bool:

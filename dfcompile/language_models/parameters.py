@@ -50,7 +50,7 @@ class Parameters(Struct, frozen=True):
 def parameters_of(model: Model) -> Parameters:
     """Count the parameters of a model."""
     hidden = model.hidden
-    embedding, tables = model.vocabulary * hidden, model.positions * hidden + math.prod(model.row_tables)
+    embedding, tables = model.vocabulary * model.row, model.positions * hidden + math.prod(model.row_tables)
     mlps = [layer.mlp for layer in model.layers if layer.mlp is not None]
     mlp = sum(one.parameters(hidden) for one in mlps)
     beside = sum(one.parameters for one in (*model.opening, *model.closing))

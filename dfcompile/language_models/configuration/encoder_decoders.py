@@ -1,7 +1,14 @@
 """Decoders that attend to an encoder and are no rows of the table: T5 and its relatives, and Llama 3.2 Vision [hf]."""
 
-from dfcompile.language_models.configuration.composed import head_size, layer_count, model_of_layers, to_encoder
+from dfcompile.language_models.configuration.composed import (
+    composed,
+    head_size,
+    layer_count,
+    model_of_layers,
+    to_encoder,
+)
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.model import Attention, DenseMlp, Layer, Model
 from dfcompile.records import replace
 
@@ -36,6 +43,20 @@ def t5(fields: Fields) -> Model:
     fields.taken.append(f"encoder: {T5_TOKENS} tokens taken, for no field says how many (--encoder-tokens)")
     model = model_of_layers(fields, hidden, (layer,) * layers)
     return replace(model, vectors=distances * (not in_layers), most_context=0)
+
+
+def trocr(fields: Fields) -> Model:
+    """Return the decoder of TrOCR, whose positions and norm of the embedding are fields.
+
+    Raises:
+        UserError: a field is missing or wrong.
+    """
+    row = replace(ROWS["bart"], embedding_norm=fields.flag("layernorm_embedding"), may_cross=True, encoder=())
+    if not fields.flag("use_learned_position_embeddings"):
+        row = replace(row, positions=(), further_positions=0)
+    if "encoder" not in fields.values:
+        raise fields.wrong("model_type", "'trocr' without the encoder of a 'vision-encoder-decoder'")
+    return composed(replace(row, norms=2))(fields)
 
 
 def mllama(fields: Fields) -> Model:

@@ -4,22 +4,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dfcompile.language_models.configuration.composed import (
     FULL,
-    Family,
     composed,
     latent_attention,
     layer_count,
     model_of_layers,
     reaches_of,
     sparse_layers,
+    to_encoder,
     window_of,
 )
-from dfcompile.language_models.configuration.encoder_decoders import mllama, t5
+from dfcompile.language_models.configuration.encoder_decoders import mllama, t5, trocr
+from dfcompile.language_models.configuration.family import Family
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.hybrids import HYBRIDS, RECURRENT
 from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
-from dfcompile.language_models.products import Indexer
+from dfcompile.language_models.products import Indexer, Product
 from dfcompile.records import replace
 
 Reader = Callable[[Fields], Model]
@@ -148,6 +149,20 @@ def _gemma(fields: Fields) -> Model:
     return model_of_layers(fields, hidden, _layers(attention, reaches, (mlp,) * layers, norms=4))
 
 
+def _t5gemma(fields: Fields) -> Model:
+    """Read T5Gemma: Gemma 2 that attends to an encoder, whose tokens may be of other sizes, between two more norms."""
+    ties = {"tie_word_embeddings": fields.stated("tie_word_embeddings")}
+    encoder = replace(fields, values=fields.nested("encoder"))
+    model = _gemma(replace(fields, values={**ties, **fields.nested("decoder")}, family="gemma2"))
+    tokens, source = encoder.count("max_position_embeddings"), encoder.count("hidden_size")
+    layers = []
+    for layer in model.layers:
+        assert isinstance(layer.attention, Attention)
+        cross = replace(to_encoder(layer.attention, tokens), source=source)
+        layers.append(replace(layer, norms=6, cross=cross))
+    return replace(model, model_type=fields.family, layers=tuple(layers), most_encoded=tokens)
+
+
 def _llama4(fields: Fields) -> Model:
     hidden, layers, heads, dim = _sizes(fields)
     kv_heads, extent = _grouped_heads(fields, heads), fields.optional("attention_chunk_size")
@@ -174,6 +189,33 @@ def _gpt_oss(fields: Fields) -> Model:
     experts = _experts(fields, fields.count("intermediate_size"), bias=True)
     attention = Attention(heads, kv_heads, dim, dim, qkv_bias=bias, output_bias=bias, sinks=heads)
     return model_of_layers(fields, hidden, _layers(attention, reaches, (experts,) * layers))
+
+
+def _falcon(fields: Fields) -> Model:
+    """Read Falcon: the decoder of its larger models has grouped heads, and one or two norms before both branches."""
+    row = ROWS["falcon"]
+    if fields.flag("new_decoder_architecture"):
+        before = fields.optional("num_ln_in_parallel_attn") or 2
+        norms = 1 if before != 2 and fields.flag("parallel_attn") else 2
+        row = replace(row, single_kv="", kv_heads=("num_kv_heads",), side_by_side="", norms=norms)
+    return composed(row)(fields)
+
+
+def _opt(fields: Fields) -> Model:
+    """Read OPT: where norms follow attention and MLP, none precedes the head; rows of the embedding may be shorter."""
+    model = composed(ROWS["opt"])(fields)
+    if not fields.flag("do_layer_norm_before"):
+        model = replace(model, norm_weights=False, norm_biases=False)
+    row, hidden = fields.optional("word_embed_proj_dim") or model.hidden, model.hidden
+    if row == hidden:
+        return replace(model, notes=tuple(dict.fromkeys(fields.taken)))
+    return replace(
+        model,
+        embedded=row,
+        opening=(Product("project_in", row, hidden),),
+        closing=(Product("project_out", hidden, row),),
+        notes=tuple(dict.fromkeys(fields.taken)),
+    )
 
 
 def _gpt_neo(fields: Fields) -> Model:
@@ -210,13 +252,7 @@ def _gpt_neo(fields: Fields) -> Model:
 
 def _dbrx(fields: Fields) -> Model:
     hidden, layers, heads = fields.count("d_model"), layer_count(fields, "n_layers"), fields.count("n_heads")
-    inner: dict[str, object] = {}
-    for name in ("attn_config", "ffn_config"):
-        values = fields.stated(name) or {}
-        if not isinstance(values, dict):
-            raise fields.wrong(name, f"{str(values)[:40]!r} against a mapping")
-        inner |= values
-    nested = replace(fields, values=inner)
+    nested = replace(fields, values={**fields.nested("attn_config"), **fields.nested("ffn_config")})
     kv_heads = nested.count("kv_n_heads")
     if hidden % heads or heads % kv_heads:
         raise fields.wrong("n_heads", f"{heads} heads against a divisor of {hidden} and a multiple of {kv_heads}")
@@ -253,17 +289,21 @@ def _mimo(fields: Fields) -> Model:
 FAMILIES: Mapping[str, Reader] = {
     **{name: composed(row) for name, row in {**ROWS, **HYBRIDS}.items()},
     **RECURRENT,
+    "opt": _opt,
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", *_CHOOSING), _deepseek),
     **dict.fromkeys(("axk1", "minicpm3", "mistral4", "sarvam_mla", "youtu"), _deepseek),
     **dict.fromkeys(("gemma2", "gemma3_text"), _gemma),
     "gemma3n_text": gemma3n,
     **dict.fromkeys(("gemma4_text", "gemma4_unified_text"), gemma4),
     "dbrx": _dbrx,
+    "falcon": _falcon,
     "gpt_neo": _gpt_neo,
     "gpt_oss": _gpt_oss,
     "llama4_text": _llama4,
     "mimo_v2_flash": _mimo,
     "mllama_text_model": mllama,
+    "t5gemma": _t5gemma,
+    "trocr": trocr,
     **dict.fromkeys(("t5", "mt5", "umt5", "longt5"), t5),
     **dict.fromkeys(("qwen2", "qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_moe", "qwen2_vl_text"), _qwen),
     **dict.fromkeys(("qwen3", "qwen3_moe", "qwen3_omni_moe_text", "qwen3_vl_moe_text"), _qwen),

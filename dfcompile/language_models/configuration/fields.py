@@ -96,6 +96,19 @@ class Fields(Struct):
             raise self.wrong(name, f"{_shown(found)} against a list")
         return found
 
+    def nested(self, name: str) -> Mapping[str, object]:
+        """Return a mapping, an empty one where the file has none.
+
+        Raises:
+            UserError: it is something else.
+        """
+        found = self.stated(name)
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise self.wrong(name, f"{_shown(found)} against a mapping")
+        return found
+
     def layers_in(self, name: str) -> frozenset[int] | None:
         """Return a list of numbers of layers, or none where the file has none.
 

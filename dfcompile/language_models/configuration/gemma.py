@@ -8,6 +8,8 @@ from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer,
 from dfcompile.language_models.products import Operand, Product
 from dfcompile.records import replace
 
+MOST_STATES = 64  # of a token
+
 
 def gemma3n(fields: Fields) -> Model:
     """Return Gemma 3n: four states per token, of which a layer updates one and predicts the others (AltUp).
@@ -18,6 +20,8 @@ def gemma3n(fields: Fields) -> Model:
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     dim, bias = fields.count("head_dim"), fields.flag("attention_bias")
     states, rank = fields.count("altup_num_inputs"), fields.count("laurel_rank")
+    if states > MOST_STATES:
+        raise fields.wrong("altup_num_inputs", f"{states} against at most {MOST_STATES}")
     window = window_of(fields.optional("sliding_window"))
     reaches = reaches_of(fields, layers, window, lambda layer: (layer + 1) % 5 != 0)
     attention = Attention(*_heads(fields), dim, dim, qkv_bias=bias, output_bias=bias, norm_parameters=2 * dim)

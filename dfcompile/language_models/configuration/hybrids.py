@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dfcompile.language_models.configuration.composed import (
     MOST_LAYERS,
-    Family,
-    Mixture,
     grouped_attention,
     latent_attention,
     layer_count,
@@ -13,6 +11,7 @@ from dfcompile.language_models.configuration.composed import (
     sparse_layers,
     window_of,
 )
+from dfcompile.language_models.configuration.family import Family, Mixture
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.mixers import (
     CHUNK,

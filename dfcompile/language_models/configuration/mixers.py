@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from dfcompile.language_models.configuration.composed import Said, said
+from dfcompile.language_models.configuration.composed import said
+from dfcompile.language_models.configuration.family import Said
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.records import replace

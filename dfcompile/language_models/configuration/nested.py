@@ -54,6 +54,7 @@ TEXT_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("blip-2", "instructblip", "instructblipvideo"), "opt"),
     "apertus1p5": "apertus1p5_text",
     "aria": "aria_text",
+    "florence2": "bart",
     "fuyu": "persimmon",
     "hyperclovax_vision_v2": "hyperclovax",
     "kimi_k25": "deepseek_v3",
@@ -71,6 +72,8 @@ def text_part(document: Mapping[str, object]) -> tuple[Mapping[str, object], tup
     """
     fields, beside = document, list[str]()
     is_nested = document.get("model_type") in TEXT_TYPES
+    if document.get("model_type") == "vision-encoder-decoder" and isinstance(decoder := document.get("decoder"), dict):
+        return {**decoder, "encoder": document.get("encoder")}, ("encoder",)
     while True:
         name = next((key for key in NESTED if isinstance(fields.get(key), dict)), None)
         is_nested = is_nested or name is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dfcompile.language_models.configuration.composed import Family, Mixture, Windows
+from dfcompile.language_models.configuration.family import Family, Mixture, Windows
 from dfcompile.records import replace
 
 _BIAS, _MLP_BIAS, _USE = "attention_bias", "mlp_bias", "use_bias"
@@ -93,7 +93,6 @@ ROWS: Mapping[str, Family] = {
     "falcon": Family(
         single_kv="multi_query", kv_heads=(), width=("ffn_hidden_size",), widens=True, gated=False, qkv_bias="bias",
         output_bias="bias", mlp_bias="bias", norm_biases=True, side_by_side="parallel_attn",
-        refused={"new_decoder_architecture": False},
     ),
     "flex_olmo": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
     "gemma": _BIASED,
@@ -103,7 +102,7 @@ ROWS: Mapping[str, Family] = {
     "glm4v_moe_text": Family(qkv_bias=_BIAS, experts=_SHARED),
     "glm4v_text": Family(qkv_bias=True, norms=4),
     "glm_ocr_text": Family(norms=4),
-    "gpt2": _GPT_LEARNED,
+    "gpt2": replace(_GPT_LEARNED, may_cross=True),
     "gpt-sw3": _GPT_LEARNED,
     "gpt_bigcode": replace(_GPT_LEARNED, single_kv="multi_query"),
     "gpt_neox": Family(
@@ -165,9 +164,7 @@ ROWS: Mapping[str, Family] = {
     "olmo3": replace(_WHOLE_NORM, windows=Windows(4)),
     "olmoe": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
     "openai-gpt": replace(_GPT_LEARNED, last_norm=False),
-    "opt": replace(
-        _OPT, refused={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True}
-    ),
+    "opt": replace(_OPT, refused={"enable_bias": True, "layer_norm_elementwise_affine": True}),
     "paddleocr_vl_text": Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE),
     "pegasus": replace(_DECODER, further_positions=0),
     "pegasus_x": replace(

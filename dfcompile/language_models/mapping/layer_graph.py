@@ -218,7 +218,7 @@ def _check(layer: Layer) -> None:
 def ends_graph(model: Model, batch: Batch, precision: Precision) -> DataflowGraph:
     """Return the dataflow graph of the head, if a token needs logits; without any kernel if none does."""
     rows = batch.head_rows
-    graph = GraphBuilder({"r": rows, "h": model.hidden, "w": model.vocabulary}, precision)
+    graph = GraphBuilder({"r": rows, "h": model.row, "w": model.vocabulary}, precision)
     if rows:
         x = graph.array("x", "rh", TensorKind.INPUT)
         weights = graph.weights("head", "wh", "head")

@@ -221,7 +221,7 @@ def _opening(attention: Attention, hidden: int, batch: Batch, precision: Precisi
         return
     yield projection("q_proj", tokens, hidden, attention.projected - attention.kv_elements, precision, role=role)
     if taken := batch.begun * attention.reach.extent:
-        yield projection("kv_proj", taken, hidden, attention.kv_elements, precision)
+        yield projection("kv_proj", taken, attention.source or hidden, attention.kv_elements, precision)
         yield _kv_store(attention.kv_heads, width, taken, precision)
 
 

@@ -267,7 +267,7 @@ def ends_kernels(
     Before: the look-up of embeddings, and products. After: products and, if a token needs logits, the head.
     """
     hidden, tokens = model.hidden, batch.tokens
-    row = (2 if model.positions else 1) * hidden + model.row_tables[0]
+    row = model.row + (hidden if model.positions else 0) + model.row_tables[0]
     embedding = Kernel(
         KernelKind.GATHER, Work.VECTOR, "embedding", tokens, 1, hidden,
         part="embedding",
@@ -279,7 +279,7 @@ def ends_kernels(
     first = (embedding, *(replace(one, part="embedding") for one in opening))
     last = [replace(one, part="head") for one in closing]
     if batch.head_rows:
-        head = projection("lm_head", batch.head_rows, hidden, vocabulary, precision, "head")
+        head = projection("lm_head", batch.head_rows, model.row, vocabulary, precision, "head")
         last.append(replace(head, part="head"))
     return first, tuple(last)
 

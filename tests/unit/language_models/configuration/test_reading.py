@@ -15,6 +15,7 @@ from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.nested import TEXT_TYPES, text_part
 from dfcompile.language_models.configuration.reading import (
     Configuration,
+    class_defaults,
     model_of,
     read_configuration,
     read_model,
@@ -30,7 +31,7 @@ from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions
-from tests.built_families import NESTED_BUILT, OTHERS
+from tests.built_families import NESTED_BUILT, OTHERS, OTHERS_BUILT, SEEING, SEEING_BUILT, VARIATIONS
 from tests.built_hybrids import HYBRID
 
 TINY = {
@@ -53,8 +54,9 @@ def written(folder: Path, **changed: object) -> str:
 def test_34_configurations_are_shipped() -> None:
     assert len(shipped_names()) == 34
     shipped = {read_model(name).model_type for name in shipped_names()}
-    # The others are held against what transformers builds: rows of the table in test_rows, these in test_built_models.
-    assert shipped | set(ROWS) | set(OTHERS) | set(HYBRID) == set(FAMILIES)
+    # The others are held against what transformers builds: rows of the table in test_rows, these in test_built_models
+    # and test_built_hybrids, the decoder of images below.
+    assert shipped | set(ROWS) | set(OTHERS) | set(HYBRID) | {"trocr"} == set(FAMILIES)
     assert len(shipped) == 13
 
 
@@ -200,6 +202,17 @@ def test_what_is_no_configuration_is_one_line(tmp_path: Path, text: str) -> None
     assert "\n" not in str(caught.value)
 
 
+FURTHER = (
+    "moe_layers", "no_rope_layers", "layer_types", "quantization_config", "torch_dtype", "encoder", "indexer_types",
+    "cross_attention_layers",
+)  # fmt: skip
+BUILT_TOO = [
+    json.loads(line)["values"] for path in (OTHERS_BUILT, SEEING_BUILT) for line in path.read_text().splitlines()
+]
+SPOILT = [
+    *(read_configuration(name).values for name in shipped_names()),
+    *(text_part(values)[0] for values in BUILT_TOO[:: VARIATIONS // 2]),
+]
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 300), st.floats(), st.text(max_size=3), st.lists(st.integers(-1, 9)),
     st.lists(st.lists(st.integers())), st.dictionaries(st.text(max_size=2), st.integers()), st.just(2**80),
@@ -208,8 +221,8 @@ VALUES = st.one_of(
 
 @given(st.data())
 def test_a_spoilt_configuration_is_a_model_or_one_line(data: st.DataObject) -> None:
-    values = dict(read_configuration(data.draw(st.sampled_from(shipped_names()))).values)
-    known = sorted({*values, "moe_layers", "no_rope_layers", "layer_types", "quantization_config", "torch_dtype"})
+    values = dict(data.draw(st.sampled_from(SPOILT)))
+    known = sorted({*values, *FURTHER, *class_defaults().get(str(values["model_type"]), {})})
     for key in data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=3)):
         values[key] = data.draw(VALUES)
     configuration = Configuration("spoilt", "spoilt", values)
@@ -294,3 +307,47 @@ def test_for_a_model_of_the_hub_the_shipped_one_is_proposed(
         read_configuration(asked)
     assert (f"shipped is {shipped!r}" in str(caught.value)) is (shipped is not None)
     assert ("shipped" in str(caught.value)) is (shipped is not None)
+
+
+def test_decoders_of_images_attend_to_as_many_tokens_as_the_encoders_make() -> None:
+    cases = [json.loads(line) for line in SEEING_BUILT.read_text().splitlines()]
+
+    assert [case["values"]["decoder"]["model_type"] for case in cases] == [
+        name for name in SEEING for _ in range(VARIATIONS)
+    ]
+    for case in cases:
+        fields, towers = text_part(case["values"])
+        model = model_of(Configuration("seeing", "seeing", fields))
+        assert towers == ("encoder",)
+        assert (parameters_of(model).total, model.encoder_tokens) == (case["total"], case["tokens"]), case
+        assert model.most_encoded == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"encoder": {"model_type": "clip"}}, "'encoder': found 'clip' against one of vit, deit, beit, donut-swin"),
+        (
+            {"encoder": {"model_type": "vit", "image_size": [1, 0]}},
+            r"encoder: key 'image_size': found \[1, 0\] against",
+        ),
+        (
+            {"encoder": {"model_type": "donut-swin", "depths": []}},
+            r"encoder: key 'depths': found '\[\]' against a list",
+        ),
+        ({"decoder": {"model_type": "llama"}}, "key 'decoder': found 'llama', which attends to no encoder"),
+    ],
+)
+def test_a_wrong_decoder_of_images_is_refused(changed: dict[str, object], message: str) -> None:
+    values = {
+        "model_type": "vision-encoder-decoder",
+        "encoder": {"model_type": "vit"},
+        "decoder": {"model_type": "trocr"},
+    }
+    with pytest.raises(UserError, match=message):
+        model_of(Configuration("seeing", "seeing", text_part(values | changed)[0]))
+
+
+def test_a_decoder_of_images_needs_its_encoder() -> None:
+    with pytest.raises(UserError, match="key 'model_type': found 'trocr' without the encoder"):
+        model_of(Configuration("alone", "alone", {"model_type": "trocr"}))

@@ -21,8 +21,8 @@ def read(values: dict[str, object]) -> Model:
     return model_of(Configuration("drawn", "drawn", values))
 
 
-def test_149_types_are_read_and_each_row_was_built() -> None:
-    assert len(FAMILIES) == 149
+def test_151_types_are_read_and_each_row_was_built() -> None:
+    assert len(FAMILIES) == 151
     assert set(class_defaults()) == set(FAMILIES)
     assert [case["values"]["model_type"] for case in CASES] == [name for name in ROWS for _ in range(VARIATIONS)]
 
@@ -35,7 +35,7 @@ def test_parameters_are_those_of_built_models() -> None:
 def test_windows_are_those_of_the_classes() -> None:
     for case in CASES:
         types, window = case["types"], case["values"].get("sliding_window")
-        attentions = read(case["values"]).attentions
+        attentions = [layer.attention for layer in read(case["values"]).layers if layer.attention is not None]
         expected = ["sliding_attention" if window else "full_attention"] * len(attentions) if types is None else types
         extents = [window if one == "sliding_attention" else 0 for one in expected]
         assert [attention.reach.extent for attention in attentions] == extents, case["values"]
@@ -44,8 +44,18 @@ def test_windows_are_those_of_the_classes() -> None:
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("new_decoder_architecture", {"model_type": "falcon", "new_decoder_architecture": True}),
-        ("do_layer_norm_before", {"model_type": "opt", "do_layer_norm_before": False}),
+        ("attn_config", {"model_type": "dbrx", "attn_config": 5}),
+        ("n_heads", {"model_type": "dbrx", "n_heads": 5}),
+        ("moe_top_k", {"model_type": "dbrx", "ffn_config": {"moe_top_k": 9}}),
+        ("attention_types", {"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global", "x"], 1]]}),
+        ("attention_types", {"model_type": "gpt_neo", "num_layers": 2, "attention_types": [["global"]]}),
+        ("attention_types", {"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global"], 1]]}),
+        ("num_key_value_heads", {"model_type": "mimo_v2_flash", "num_attention_heads": 8, "num_key_value_heads": 8}),
+        ("num_key_value_heads", {"model_type": "mllama", "num_attention_heads": 8, "num_key_value_heads": 3}),
+        ("top_k_experts", {"model_type": "gemma4", "enable_moe_block": True, "num_experts": 2, "top_k_experts": 3}),
+        ("decoder", {"model_type": "t5gemma", "decoder": 5}),
+        ("expansion_ratio", {"model_type": "mpt", "expansion_ratio": 3}),
+        ("enable_bias", {"model_type": "opt", "enable_bias": False}),
         ("qk_layernorm", {"model_type": "stablelm", "qk_layernorm": True}),
         ("mlp_bias", {"model_type": "hy_v3", "mlp_bias": True}),
         ("mlp_layer_types", {"model_type": "exaone_moe", "num_hidden_layers": 1, "mlp_layer_types": ["x"]}),
@@ -64,6 +74,21 @@ def test_quantised_weights_of_modules_with_other_names_are_refused() -> None:
 
 
 def test_the_documents_list_every_type() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "llm-explained.md").read_text()
+    page, options = (
+        (Path(__file__).parents[4] / "docs" / f"{name}.md").read_text() for name in ("llm-explained", "llm")
+    )
 
     assert [name for name in FAMILIES if f"`{name}`" not in page] == []
+    assert f"Families: {len(FAMILIES)} types" in options
+
+
+def test_opt_350m_has_the_parameters_of_its_checkpoint() -> None:
+    model = read(
+        {
+            "model_type": "opt", "hidden_size": 1024, "ffn_dim": 4096, "num_hidden_layers": 24, "vocab_size": 50272,
+            "num_attention_heads": 16, "max_position_embeddings": 2048, "word_embed_proj_dim": 512,
+            "do_layer_norm_before": False,
+        }
+    )  # fmt: skip
+
+    assert parameters_of(model).total == 331_196_416
