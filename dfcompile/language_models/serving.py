@@ -230,12 +230,12 @@ def _filled(load: Load, seconds: Seconds, decode: float) -> Served:
     """Return what users see where pieces of several prompts fill steps.
 
     As many decode as finish ``later`` steps after they were read: ``later room / prompt``, where they leave
-    ``room = chunk - their tokens``.
+    ``room = chunk - their tokens``; of the others as many are read as fit there.
     """
     later, prompt, users = load.later, round(load.mean(lambda kind: kind.prompt)) - load.cached, load.users
     beside = min(users - 1, int(later * load.chunk // (prompt + later * load.verified)))
     room = load.chunk - beside * load.verified
-    prompts, new = max(1, room // prompt), min(room, prompt)
+    prompts, new = min(users - beside, max(1, room // prompt)), min(room, prompt)
     piece = Sequences(load.cached + (prompt - new) // 2, new, prompts, head_rows=int(new == prompt))
     full = Batch("filled", (piece, *decodes(load, beside)))
     mixed, steps = seconds(full), prompt / (prompts * new)

@@ -241,6 +241,21 @@ def test_more_users_wait_longer_and_are_never_faster_than_alone(
     assert found.tokens_per_s(one) > 0
 
 
+@given(
+    users=st.integers(1, 64),
+    prompt=st.integers(1, 4000),
+    answer=st.integers(2, 400),
+    batching=st.sampled_from(list(Batching)),
+    in_step=st.booleans(),
+)
+def test_no_step_has_more_sequences_than_users(
+    users: int, prompt: int, answer: int, batching: Batching, in_step: bool
+) -> None:
+    found = served(Load(users, prompt, answer, batching, in_step=in_step), seconds)
+
+    assert all(sum(group.count for group in batch.groups) <= users for batch, _ in found.steps)
+
+
 def test_a_chunk_without_room_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="chunk: found 16 tokens against 31 decodes"):
         served(Load(32, 100, 10, Batching.MIXED, 16), seconds)
