@@ -20,7 +20,7 @@ class LanguageOptions:
         "The model: a config.json, its folder, a name that 'dfcompile configs' lists, or OWNER/NAME if it is in the "
         "hub's cache on this machine.",
         more="Found by `HF_HOME`, or its folder `models--owner--name`; the main revision, else the newest. Families: "
-        "151 types of `transformers`, listed in [families](llm-explained.md#families); "
+        "152 types of `transformers`, listed in [families](llm-explained.md#families); "
         "another one is refused by name. Where a file leaves something out, the default of its class counts and "
         "stands among the assumptions.",
         read=file_or_name,

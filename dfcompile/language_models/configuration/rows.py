@@ -62,6 +62,7 @@ ROWS: Mapping[str, Family] = {
         experts=Mixture("intermediate_size", shared_count="moe_num_shared_experts"),
     ),
     "bart": _BART,
+    "bigbird_pegasus": replace(_BART, further_positions=0, qkv_bias=_USE, output_bias=_USE),
     "biogpt": replace(_OPT, width=("intermediate_size",)),
     "bitnet": replace(_BIASED, extra=(0, 0, 0, 1, 1, 0)),
     "blenderbot": replace(_DECODER, further_positions=0),

@@ -21,8 +21,8 @@ def read(values: dict[str, object]) -> Model:
     return model_of(Configuration("drawn", "drawn", values))
 
 
-def test_151_types_are_read_and_each_row_was_built() -> None:
-    assert len(FAMILIES) == 151
+def test_152_types_are_read_and_each_row_was_built() -> None:
+    assert len(FAMILIES) == 152
     assert set(class_defaults()) == set(FAMILIES)
     assert [case["values"]["model_type"] for case in CASES] == [name for name in ROWS for _ in range(VARIATIONS)]
 
