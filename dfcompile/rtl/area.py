@@ -93,7 +93,7 @@ class CircuitArea(Struct, frozen=True):
 
     Attributes:
         module: that it is.
-        parts: each family of tasks, FIFOs, and what is between them.
+        parts: each family of tasks, FIFOs and buffers, and what is between them.
         clock_mhz: the highest; ``None`` if the circuit does not fit.
         cycles: the makespan; ``None`` if the schedule ends in a deadlock.
     """
@@ -216,14 +216,14 @@ def circuit_parts(netlist: bytes, top: str, text: str) -> tuple[Part, ...]:
     tasks, found = Counter[str](), dict[str, Cells]()
     for name, cell in modules[top].cells.items():
         family = re.match(r"(t_\w+?)(_apart\[\d+\]\.values)?$", name)
-        part = "FIFOs" if re.match(r"(fifos|words)_\d+$", name) else "rest"
+        part = "FIFOs and buffers" if re.match(r"(fifos|words)_\d+$", name) else "rest"
         if family and _has_cells(modules, cell.type):
             part = family[1]
             tasks[part] += bool(family[2])
         found[part] = found.get(part, Cells()) + _cells(modules, cell.type)
     families = sorted(tasks, key=lambda family: text.index(f" {family}_may_run"))
     named = [Part(family.removeprefix("t_"), tasks[family], found[family]) for family in families]
-    return (*named, *(Part(name, 0, found[name]) for name in ("FIFOs", "rest") if name in found))
+    return (*named, *(Part(name, 0, found[name]) for name in ("FIFOs and buffers", "rest") if name in found))
 
 
 def _cells(modules: dict[str, _Module], kind: str) -> Cells:

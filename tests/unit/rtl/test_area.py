@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 from dfcompile.cli.main import main
-from dfcompile.rtl.area import Cells, CircuitArea, Part, built_area, circuit_parts, clock_mhz, installed_tools
+from dfcompile.rtl.area import Cells, CircuitArea, Part, Tools, built_area, circuit_parts, clock_mhz, installed_tools
 from dfcompile.rtl.comparison import compared_values, read_printed
 from dfcompile.rtl.folder import Printed
 from tests.onnx_text import model_from_text
@@ -146,7 +146,7 @@ def test_parts_are_added_up_over_the_hierarchy() -> None:
     assert parts == (
         Part("b", 2, Cells(7, 2, 0, 2)),
         Part("a", 1, Cells(4, 1, 0, 1)),
-        Part("FIFOs", 0, Cells(6, 0, 1, 0)),
+        Part("FIFOs and buffers", 0, Cells(6, 0, 1, 0)),
         Part("rest", 0, Cells(1, 0, 0, 0)),
     )
     area = CircuitArea("top", parts, clock_mhz(b'{"fmax": {"clk": {"achieved": 50.0, "constraint": 100.0}}}'), 125)
@@ -182,6 +182,28 @@ def test_what_cannot_be_built_is_said_in_a_line(
     assert main(["rtl", str(folder), "--area", "ecp5", *options]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(message, line)
+
+
+def test_circuits_are_shown_beside_each_other_and_in_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = circuit(tmp_path, "g (int32[4] x) => (int32[4] y) { y = Neg(x) }", {}, "--pes", "1")
+    parts = Part("Neg_0", 2, Cells(1200, 30, 0, 4)), Part("rest", 0, Cells(5, 0, 1, 0))
+    areas = iter([CircuitArea("m_1", parts, 80.0, 4), CircuitArea("m_2", parts, None, 4)])
+    one = json.loads((folder / "printed.json").read_text())
+    (folder / "printed.json").write_text(json.dumps({**one, "circuits": one["circuits"] * 2}))
+    monkeypatch.setattr("dfcompile.rtl.area.installed_tools", lambda: Tools("yosys", "nextpnr", "Yosys 0.70"))
+    monkeypatch.setattr("dfcompile.rtl.area.built_area", lambda *_: next(areas))
+    capsys.readouterr()
+
+    assert main(["rtl", str(folder), "--area", "ecp5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines if line.startswith((" m_", " Neg", " rest"))] == [
+        ["m_1", "1,205", "30", "1", "4", "80.0", "4", "0.050"],
+        ["m_2", "1,205", "30", "1", "4", "too", "large", "4", "–"],
+        *[["Neg_0", "2", "1,200", "30", "0", "4"], ["rest", "5", "0", "1", "0"]] * 2,
+    ]
+    assert lines[-1] == "LFE5U-85F, speed grade 6; Yosys 0.70, seed 1"
 
 
 def test_tools_that_are_missing_are_named(
