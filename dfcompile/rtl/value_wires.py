@@ -44,12 +44,7 @@ class ValueWires:
     """The parts of a circuit's module that move values, and the module of its memory."""
 
     def __init__(
-        self,
-        name: str,
-        circuit: Circuit,
-        datapath: Datapath,
-        inputs: Container[str],
-        constants: Container[str],
+        self, name: str, circuit: Circuit, datapath: Datapath, inputs: Container[str], constants: Container[str]
     ) -> None:
         self._name, self._circuit, self._datapath = name, circuit, datapath
         self._inputs, self._constants = inputs, constants

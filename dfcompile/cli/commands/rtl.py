@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @table_command("rtl", RtlOptions)
 def rtl(options: RtlOptions) -> None:
-    """Simulate the circuits of a folder that --emit rtl wrote, and compare their cycles with the printed ones.
+    """Simulate the circuits of a folder that --emit rtl wrote, and compare their cycles; --area builds them instead.
 
     What is in the folder is compiled and run as code with your rights.
     """
