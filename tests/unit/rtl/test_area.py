@@ -124,6 +124,16 @@ def test_cells_of_the_fpga_take_the_cycles_and_come_to_the_outputs(tmp_path: Pat
     assert sum(part.tasks for part in area.parts) == printed.tasks
 
 
+@built
+def test_handshakes_in_a_circle_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fork whose branches join again, with FIFOs that pass through."""
+    graph = "g (int32[4] x) => (int32[4] y) { a = Mul(x, x) b = Neg(a) y = Add(a, b) }"
+    folder, _ = circuit(tmp_path, graph, {}, "--pes", "3", "--granularity", "declared")
+
+    assert main(["rtl", str(folder), "--area", "ecp5"]) == 1
+    assert "found handshakes in a circle against registers" in capsys.readouterr().err
+
+
 def test_parts_are_added_up_over_the_hierarchy() -> None:
     cells = {"l": "LUT4", "c": "CCU2C", "f": "TRELLIS_FF", "m": "MULT18X18D"}
     modules = {
