@@ -18,6 +18,7 @@ MOST_JOBS = 1024
 MOST_TRIES = 10**6
 ROWS = ("operator", "model")
 SIMULATORS = ("auto", "icarus", "cxxrtl", "verilator")
+FPGAS = ("ecp5",)
 FIFO_KINDS = ("pass-through", "registered")
 _SHAPES = ("--gemm", "--bmm", "--conv", "--chain", "--attention")
 FACTOR = "a number of 1 or more, such as 1.1"
@@ -187,6 +188,12 @@ class RtlOptions:
         choices=FIFO_KINDS,
     )
     places: int = first("Places that each FIFO has more than printed.", read=within(0, 10**6), default=0, metavar="N")
+    area: str | None = first(
+        "Build the circuits of --emit rtl-values for an FPGA instead, by Yosys and nextpnr; show area and highest "
+        "clock. ecp5 is the largest of Lattice's ECP5.",
+        more="See [area and clock](hardware.md#area-and-clock).",
+        choices=FPGAS,
+    )
     waves: Path | None = output(
         "Write all signals over time to FILE, for a viewer of waveforms (VCD); by icarus or verilator.", metavar="FILE"
     )

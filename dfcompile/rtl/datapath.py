@@ -85,6 +85,11 @@ class Computation(Struct, frozen=True):
     stores: tuple[bool, ...]
 
     @property
+    def stored(self) -> tuple[tuple[int, Operand], ...]:
+        """Operands that come from memory, with their numbers."""
+        return tuple((at, operand) for at, operand in enumerate(self.operands) if operand.is_stored)
+
+    @property
     def combined(self) -> tuple[int, ...]:
         """Numbers of the loops whose iterations are combined in one element."""
         return tuple(place for place, stride in enumerate(self.strides) if not stride)
@@ -103,6 +108,13 @@ class Computation(Struct, frozen=True):
     def at_once(self) -> int:
         """Elements at most that are complete after one read."""
         return -(-self.per_read // self.per_element)
+
+    @property
+    def unbuilt(self) -> str | None:
+        """The first operation that is no circuit, but for simulators alone; ``None`` if there is none."""
+        if "float64" in {self.dtype, *(operand.dtype for operand in self.operands)}:
+            return "float64"
+        return self.statements()[0].unbuilt
 
     def statements(self) -> tuple[Statements, str]:
         """Return the statements of an iteration, and the variable that they set.

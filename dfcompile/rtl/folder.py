@@ -10,6 +10,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.host.printable import json_text
 from dfcompile.rtl.circuit import Circuit, circuit_of
+from dfcompile.rtl.datapath import Datapath
 from dfcompile.rtl.reference import CircuitValues, ReferenceOutput, words_of
 from dfcompile.rtl.signals import identifier
 from dfcompile.rtl.top_module import top_module
@@ -21,6 +22,8 @@ PARTS = ("dataflow_tasks.sv", "fifos.sv", "watch.sv", "Makefile")
 VALUE_PARTS = ("arithmetic.sv", "words.sv")
 PRINTED = "printed.json"
 FORMAT = "dfcompile-rtl/1"
+BUILT_PARTS = ("units.sv", "dataflow_tasks.sv", "fifos.sv")
+BUILT = ".build.sv"
 
 
 class ExpectedOutput(Struct, frozen=True):
@@ -47,12 +50,14 @@ class Printed(Struct, frozen=True, omit_defaults=True):
         tasks: that it has.
         cycles: the makespan; ``None`` if the schedule ends in a deadlock.
         outputs: of the original, if the circuit computes values.
+        unbuilt: why a circuit that computes values cannot be built; empty if it can.
     """
 
     module: str
     tasks: int
     cycles: int | None
     outputs: tuple[ExpectedOutput, ...] = ()
+    unbuilt: str = ""
 
     @property
     def inputs(self) -> int:
@@ -109,17 +114,44 @@ def rtl_files(circuits: Sequence[NamedCircuit]) -> dict[str, str | bytes]:
             printed.append(Printed(module, circuit.tasks, one.cycles))
             continue
         wires = ValueWires(module, circuit, one.values.datapath, one.values.inputs, one.values.constants)
-        top = top_module(module, title, circuit, wires.lines())
-        found[f"{module}.sv"] = "\n".join((top, *value_modules(module, circuit, one.values.datapath)))
+        top = top_module(f"{module}_circuit", title, circuit, wires.lines(), wires.ports())
+        modules_of_values = value_modules(module, circuit, one.values.datapath)
+        found[f"{module}.sv"] = "\n".join((wires.memory(), top, *modules_of_values))
+        unbuilt = _unbuilt(circuit, one.values.datapath)
+        if not unbuilt:
+            found[f"{module}{BUILT}"] = _built(module, title, circuit, one.values, wires)
         found |= _first_values(module, one.values)
         shown += _shown_outputs(module, number, one.values)
-        printed.append(Printed(module, circuit.tasks, one.cycles, tuple(map(_expected, one.values.outputs))))
+        outputs = tuple(map(_expected, one.values.outputs))
+        printed.append(Printed(module, circuit.tasks, one.cycles, outputs, unbuilt))
     found["circuits.sv"] = _circuits(dict(zip(modules, (one.circuit for one in circuits), strict=True)))
     found["bench.sv"] = _bench(len(modules), shown)
     found["bench.cpp"] = _part("bench.cpp").replace("// NAMES", "\n".join(f'    "{module}",' for module in modules))
     figures = PrintedFigures(FORMAT, tuple(printed))
     found[PRINTED] = f"{json_text(msgspec.to_builtins(figures), indent=1)}\n"
     return found
+
+
+def _unbuilt(circuit: Circuit, datapath: Datapath) -> str:
+    """Return why a circuit cannot be built: a family of tasks, and its operation that is none."""
+    for family, one in zip(circuit.families, datapath.computations, strict=False):
+        if one.unbuilt is not None:
+            return (
+                f"tasks of {family.scope!r}: found {one.unbuilt} against operations that are circuits (of integers; "
+                "float32 from and to them, +, -, *, /, rounding and comparison)"
+            )
+    return ""
+
+
+def _built(module: str, title: str, circuit: Circuit, values: CircuitValues, wires: ValueWires) -> str:
+    """Return all that a circuit consists of where it is built, in one file.
+
+    Each task has modules of its own. The clock has one edge: what is sampled at the other is a wire.
+    """
+    parts = [_part(name).replace("always @(posedge clk)", "always @*") for name in BUILT_PARTS]
+    top = top_module(f"{module}_circuit", title, circuit, wires.lines(apart=True), wires.ports())
+    tasks = "\n".join(value_modules(module, circuit, values.datapath, apart=True))
+    return "\n".join((*parts, top, tasks.replace("always @(posedge clk)", "always @*")))
 
 
 def _circuits(circuits: Mapping[str, Circuit]) -> str:

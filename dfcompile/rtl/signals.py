@@ -8,7 +8,7 @@ from dfcompile.rtl.circuit import Circuit
 
 _OF_FAMILIES = (
     *("may_run", "ended", "pull", "available", "push", "space", "leave"),
-    *("reads", "writes", "words", "places", "value", "place", "finals", "values"),
+    *("reads", "writes", "words", "stored", "places", "value", "place", "finals", "stores", "values", "circuit"),
 )
 
 

@@ -1,7 +1,7 @@
 """The top module of a circuit as SystemVerilog: families of tasks as loops, FIFOs between them, who waits for whom."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from dfcompile.host.printable import printable
@@ -22,11 +22,20 @@ _PORTS = """\
     output wire [{stores}:0] store,     // a task has its next element for memory
     input  wire [{stores}:0] storable,  // which has a place for it
     output wire moves,     // an element moves
-    output wire ended      // all has been done
+    output wire ended      // all has been done{more}
 );"""
 
 
-def top_module(name: str, title: str, circuit: Circuit, values: Iterable[str] | None = None) -> str:
+def module_head(name: str, circuit: Circuit, ports: Sequence[str] = ()) -> str:
+    """Return how the module of a circuit begins: its parameters and ports, with some more."""
+    sizes = {"loads": max(len(circuit.loads), 1) - 1, "stores": max(len(circuit.stores), 1) - 1}
+    lines = ",\n    ".join(ports)
+    return f"module {name} #(\n" + _PORTS.format(**sizes, more=f"\n    , {lines}" if ports else "")
+
+
+def top_module(
+    name: str, title: str, circuit: Circuit, values: Iterable[str] | None = None, ports: Sequence[str] = ()
+) -> str:
     """Return the module of a circuit.
 
     Args:
@@ -34,11 +43,10 @@ def top_module(name: str, title: str, circuit: Circuit, values: Iterable[str] | 
         title: says in a line what it is a circuit of.
         circuit: the hardware.
         values: lines that move values; ``None``: streams carry the presence of elements alone.
+        ports: that these lines have.
     """
-    ports = _PORTS.format(loads=max(len(circuit.loads), 1) - 1, stores=max(len(circuit.stores), 1) - 1)
-    return "\n".join(
-        (f"// A circuit of {printable(title)}.", f"module {name} #(", ports, *_body(circuit, values), "endmodule", "")
-    )
+    head = module_head(name, circuit, ports)
+    return "\n".join((f"// A circuit of {printable(title)}.", head, *_body(circuit, values), "endmodule", ""))
 
 
 def _body(circuit: Circuit, values: Iterable[str] | None) -> Iterator[str]:

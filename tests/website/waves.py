@@ -63,7 +63,8 @@ def cycles_of(vcd: str) -> Mapping[str, Sequence[Digits]]:
     widths: dict[str, int] = {}
     header, _, changes = vcd.partition("$enddefinitions $end")
     outer = dict(map(reversed, re.findall(r"\$var wire +1 (\S+) (clk|go) ", header.partition("circuit_0")[0])))
-    of_circuit = header.partition("$scope module circuit_0 $end")[2].partition("$scope")[0]
+    with_memory = header.partition("$scope module circuit_0 $end")[2]
+    of_circuit = with_memory.partition("$scope module circuit $end")[2].partition("$scope")[0]
     for width, sign, name in re.findall(r"\$var \w+ +(\d+) (\S+) (\w+)", of_circuit):
         names[name], widths[sign] = sign, int(width)
     now = {sign: "x" * width for sign, width in widths.items()} | {outer["go"]: "0"}

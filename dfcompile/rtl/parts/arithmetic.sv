@@ -1,4 +1,7 @@
-// Real numbers of single precision in variables of double precision, and whole ones.
+// Real numbers of single precision in variables of double precision, and whole ones. units.sv has the functions of a
+// circuit that is built.
+`define FLOAT32 real
+`define SINGLE(bits, value) value
 package arithmetic;
     // The nearest number of single precision, of two the even one. Of two of them, +, -, * and / in double precision and
     // this give what a unit of single precision does.
@@ -17,6 +20,38 @@ package arithmetic;
                 single = $bitstoreal(b[62:52] > 1150 ? {b[63], 11'h7ff, 52'h0} : b);
             end
         end
+    endfunction
+
+    function automatic real plus(input real a, input real b);
+        plus = single(a + b);
+    endfunction
+
+    function automatic real minus(input real a, input real b);
+        minus = single(a - b);
+    endfunction
+
+    function automatic real times(input real a, input real b);
+        times = single(a * b);
+    endfunction
+
+    function automatic real over(input real a, input real b);
+        over = single(a / b);
+    endfunction
+
+    function automatic real negated(input real x);
+        negated = -x;
+    endfunction
+
+    function automatic less(input real a, input real b);
+        less = a < b;
+    endfunction
+
+    function automatic equal(input real a, input real b);
+        equal = a == b;
+    endfunction
+
+    function automatic real from_integer(input signed [32:0] x);
+        from_integer = single(x);
     endfunction
 
     function automatic [31:0] to_single(input real x);
@@ -53,7 +88,7 @@ package arithmetic;
     endfunction
 
     // Without its fraction.
-    function automatic real whole(input real x);
+    function automatic signed [64:0] whole(input real x);
         whole = x < 0.0 ? $ceil(x) : $floor(x);
     endfunction
 endpackage
