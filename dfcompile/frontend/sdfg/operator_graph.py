@@ -1,12 +1,14 @@
 """An SDFG of operator nodes in one state, as it grows: one array per value."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 
 import dace
 from dace.config import Config
 from dace.memlet import Memlet
 from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
 from dace.sdfg.state import SDFGState
+from dace.subsets import Range
 from msgspec import Struct
 
 from dfcompile.frontend.onnx.draft import Constants
@@ -51,9 +53,20 @@ class Operator(Struct, frozen=True):
     dialect: str = ONNX
 
 
+_EMPTY = Memlet()
+
+
+def new_memlet(array: str, subset: Range, volume: int) -> Memlet:
+    """Return a new memlet: a copy that is filled, as DaCe takes several times as long to make one."""
+    memlet: Memlet = deepcopy(_EMPTY)
+    memlet.data, memlet.subset, memlet.volume = array, subset, volume
+    return memlet
+
+
 def whole_memlet(state: SDFGState, array: str) -> Memlet:
     """Return a new memlet of all of an array."""
-    return Memlet.from_array(array, state.sdfg.arrays[array])
+    everything = Range.from_array(state.sdfg.arrays[array])
+    return new_memlet(array, everything, everything.num_elements())
 
 
 def add_operator(state: SDFGState, operator: Operator, access: Callable[[str], AccessNode]) -> OperatorNode:
