@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from math import prod
 
 import dace
 from dace.config import Config
@@ -65,8 +66,8 @@ def new_memlet(array: str, subset: Range, volume: int) -> Memlet:
 
 def whole_memlet(state: SDFGState, array: str) -> Memlet:
     """Return a new memlet of all of an array."""
-    everything = Range.from_array(state.sdfg.arrays[array])
-    return new_memlet(array, everything, everything.num_elements())
+    descriptor = state.sdfg.arrays[array]
+    return new_memlet(array, Range.from_array(descriptor), prod(descriptor.shape))
 
 
 def add_operator(state: SDFGState, operator: Operator, access: Callable[[str], AccessNode]) -> OperatorNode:
