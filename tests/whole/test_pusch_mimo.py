@@ -33,7 +33,7 @@ def test_matrices_are_inverted_one_after_the_other() -> None:
     assert mapping.time_s <= 1.2 * mapping.ideal.compute_s
 
 
-# All subcarriers at once, as without a word; in micro-batches fewer show that the user's number is kept: less to search.
+# All subcarriers at once; that the user's number is kept in micro-batches fewer subcarriers show, with less to search.
 @pytest.mark.parametrize(
     ("subcarriers", "micro_batches", "rules"),
     [(12, "whole", ()), (12, "whole", ("inv_line29:pieces=12",)), (4, "auto", ("inv_line29:pieces=4",))],

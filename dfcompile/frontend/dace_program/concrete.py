@@ -52,8 +52,8 @@ class ConcreteProgram:
             UserError: DaCe does not understand it; the message has the user's line.
         """
         try:
-            # Nodes know the lines that the parser gives them; "inspect" would look up the others on the call stack, where
-            # they are lines of DaCe, in a tenth of a second each. What DaCe warns of or prints is an error later, or
+            # Nodes know the lines that the parser gives them. "inspect" would look up the others on the call stack, in
+            # up to a tenth of a second each, and find lines of DaCe. What DaCe warns of or prints is an error later, or
             # nothing.
             with set_temporary("compiler", "lineinfo", value="given"), silenced():
                 return dace.program(self.function).to_sdfg(simplify=False)
