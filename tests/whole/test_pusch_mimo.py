@@ -33,19 +33,26 @@ def test_matrices_are_inverted_one_after_the_other() -> None:
     assert mapping.time_s <= 1.2 * mapping.ideal.compute_s
 
 
-@pytest.mark.parametrize("rules", [(), ("inv_line29:pieces=12",)])
+# All subcarriers at once; that the user's number is kept in micro-batches fewer subcarriers show, with less to search.
+@pytest.mark.parametrize(
+    ("subcarriers", "micro_batches", "rules"),
+    [(12, "whole", ()), (12, "whole", ("inv_line29:pieces=12",)), (4, "auto", ("inv_line29:pieces=4",))],
+)
 def test_shorter_tasks_are_chosen_for_a_slow_dram_unless_the_user_says_how_many(
-    rules: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    subcarriers: int, micro_batches: str, rules: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     machine = DrawnMachine(pes=32, sram_bytes=87_381, gb_per_s=3.0).file()
-    sizes = {"N": 12, "R": 24, "L": 4}
-    run = df.compile(FOLDER / "mimo.py", pes=[32], dims=sizes, system=machine, granularity=rules or ())
+    sizes = {"N": subcarriers, "R": 24, "L": 4}
+    run = df.compile(
+        FOLDER / "mimo.py", pes=[32], dims=sizes, system=machine, granularity=rules, micro_batches=micro_batches
+    )
 
     (point,) = run.exploration.points
     pieces = point.variant.extraction.granularity.pieces_of("inv_line29")
 
-    assert pieces == 12 if rules else pieces is not None and pieces > 32 * 4
+    assert (point.micro_batches is None) == (micro_batches == "whole")
+    assert pieces == subcarriers if rules else pieces is not None and pieces > 32 * 4
 
 
 @pytest.fixture

@@ -52,8 +52,10 @@ class ConcreteProgram:
             UserError: DaCe does not understand it; the message has the user's line.
         """
         try:
-            # Nodes know their lines. What DaCe warns of or prints is an error later, or nothing.
-            with set_temporary("compiler", "lineinfo", value="inspect"), silenced():
+            # Nodes know the lines that the parser gives them. "inspect" would look up the others on the call stack, in
+            # up to a tenth of a second each, and find lines of DaCe. What DaCe warns of or prints is an error later, or
+            # nothing.
+            with set_temporary("compiler", "lineinfo", value="given"), silenced():
                 return dace.program(self.function).to_sdfg(simplify=False)
         except Exception as error:  # of whatever kind DaCe's parser raises
             reason = " ".join(str(error).split("\n")[0].split()) or type(error).__name__

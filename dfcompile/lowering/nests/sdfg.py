@@ -14,7 +14,7 @@ from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import Level, Program, scalar_type
 from dfcompile.frontend.affine import affine_text
 from dfcompile.frontend.sdfg.identifiers import underscored
-from dfcompile.frontend.sdfg.operator_graph import whole_memlet
+from dfcompile.frontend.sdfg.operator_graph import new_memlet, whole_memlet
 from dfcompile.lowering.expressions import Reduction
 from dfcompile.lowering.nests.program import RESULT, Nest, NestAccess, NestProgram, View, renamed_words, tasklet_code
 from dfcompile.lowering.program_builder import ProgramBuilder
@@ -103,14 +103,12 @@ def _memlet(access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
     """Return the memlet of an element, or of the elements of all dimensions that have no index."""
     tensor, given = access.tensor, [affine_text(index, names) for index in access.indices]
     rest = [f"0:{extent}" for extent in tensor.shape[len(given) :]]
-    return dace.Memlet(data=tensor.name, subset=", ".join([*given, *rest]) or "0", volume=1)
+    return new_memlet(tensor.name, Range.from_string(", ".join([*given, *rest]) or "0"), 1)
 
 
 def _somewhere(builder: ProgramBuilder, tensor: Tensor) -> dace.Memlet:
     """Return the memlet of one element at a place that the code computes."""
-    memlet = whole_memlet(builder.state, tensor.name)
-    memlet.volume = 1
-    return memlet
+    return new_memlet(tensor.name, Range.from_array(builder.state.sdfg.arrays[tensor.name]), 1)
 
 
 def _located(annotation: Annotation, nest: Nest, names: Mapping[str, str]) -> dict[str, str]:

@@ -96,6 +96,7 @@ def systems(a: dace.float32[4, 4, 4], b: dace.float32[4, 4, 4], c: dace.float32[
 """
 
 
+@cache
 def _library(name: str) -> Program:
     """Return a model at level 1."""
     if name in MODELS:
