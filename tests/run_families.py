@@ -9,11 +9,15 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from dfcompile.language_models.configuration.reading import Configuration, model_of
 from dfcompile.language_models.configuration.rows import ROWS
 from tests.built_families import drawn, drawn_other, variations
+
+Case: TypeAlias = tuple[dict[str, object], int, int]  # fields, tokens of prompts, and how many there are
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_families.jsonl"
 FAMILIES = (
@@ -88,7 +92,7 @@ for line in sys.stdin:
 """
 
 
-def small(draw: random.Random, family: str) -> tuple[dict[str, object], int, int]:
+def small(draw: random.Random, family: str) -> Case:
     """Return the fields of a small model with room for its prompt, tokens of prompts, and how many there are."""
     values = drawn(draw, family) if family in ROWS else drawn_other(draw, family)
     positions = ROWS[family].positions if family in ROWS else ()
@@ -102,13 +106,11 @@ def small(draw: random.Random, family: str) -> tuple[dict[str, object], int, int
     return values | dict.fromkeys(positions, 64), draw.randint(5, 40), draw.randint(1, 4)
 
 
-def main() -> int:
-    """Write the file."""
-    asked = [one for family in FAMILIES for one in variations(small, family, VARIATIONS)]
-    encoders = [model_of(Configuration("drawn", "drawn", values)).encoder_tokens for values, _, _ in asked]
-    lines = "\n".join(json.dumps([*one, encoded]) for one, encoded in zip(asked, encoders, strict=True))
+def write_runs(target: Path, script: str, asked: Sequence[Case], lines: Iterable[object]) -> None:
+    """Write what a script tells of each of the lines: bytes held and operations of a model, a prompt and a count."""
+    given = "\n".join(map(json.dumps, lines))
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT], input=lines, capture_output=True, text=True, check=False
+        [sys.executable, "-W", "ignore", "-c", script], input=given, capture_output=True, text=True, check=False
     )
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, (done.stderr[-2000:], asked[len(found)])
@@ -116,7 +118,14 @@ def main() -> int:
         {"values": values, "prompt": prompt, "count": count, "held": held, "flops": flops}
         for (values, prompt, count), (held, flops) in zip(asked, found, strict=True)
     )
-    RUN.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    target.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def main() -> int:
+    """Write the file."""
+    asked = [one for family in FAMILIES for one in variations(small, family, VARIATIONS)]
+    encoders = [model_of(Configuration("drawn", "drawn", values)).encoder_tokens for values, _, _ in asked]
+    write_runs(RUN, SCRIPT, asked, ([*one, encoded] for one, encoded in zip(asked, encoders, strict=True)))
     return 0
 
 

@@ -6,13 +6,12 @@ token, on the meta device. `held` is the bytes of keys and values that the secon
 installed there, so that it counts what `transformers` computes in their place.
 """
 
-import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 from tests.built_hybrids import drawn_hybrid
+from tests.run_families import write_runs
 
 RUN = Path(__file__).parent / "data" / "llm" / "run_hybrids.jsonl"
 FAMILIES = (
@@ -105,17 +104,7 @@ def main() -> int:
         for family in FAMILIES
         for _ in range(VARIATIONS)
     ]
-    lines = "\n".join(map(json.dumps, asked))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT], input=lines, capture_output=True, text=True, check=False
-    )
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == 0, (done.stderr[-2000:], asked[len(found)])
-    rows = (
-        {"values": values, "prompt": prompt, "count": count, "held": held, "flops": flops}
-        for (values, prompt, count), (held, flops) in zip(asked, found, strict=True)
-    )
-    RUN.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_runs(RUN, SCRIPT, asked, asked)
     return 0
 
 
