@@ -12,6 +12,7 @@ from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions,
 from dfcompile.choosing.scoring import Score, Scores
 from dfcompile.choosing.search import Selection
 from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.expansion_names import base_name
 from dfcompile.records import replace
 
 # Cycles of a model on one element: into however many tasks it is cut, it is scheduled in a tenth of a second.
@@ -83,7 +84,8 @@ class Refinement:
             outline = self._sketches.outline(choices)
             if outline is not None:
                 table.add(outline)
-        return tuple(OperatorOptions((origin,), each.known) for each in table.options() for origin in each.origins)
+        several = ((each, _different(each.known)) for each in table.options())
+        return tuple(OperatorOptions((origin,), options) for each, options in several for origin in each.origins)
 
     def _alike(self, operators: Iterable[OperatorOptions], known: Candidate) -> Iterator[Candidate]:
         """Yield candidates of the known expansions and of the published ones, all operators in as many pieces.
@@ -121,10 +123,10 @@ class Refinement:
         """
         found: dict[object, Sketch] = {}
         for sketch in map(self._sketches.of, candidates):
-            if sketch is not None and self._told(sketch) not in self._looked_at:
+            if sketch is not None and _told(sketch) not in self._looked_at:
                 least = max(sketch.estimate.bound_cycles, self._memory_cycles(sketch))
                 if _is_worth_it(least, best):
-                    found.setdefault(self._told(sketch), sketch)
+                    found.setdefault(_told(sketch), sketch)
         alike = defaultdict[object, int](int)
         ranks = {}
         for told, sketch in found.items():
@@ -145,7 +147,7 @@ class Refinement:
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
             self._left, looks = self._left - 1, looks + 1
-            self._looked_at.add(self._told(sketch))
+            self._looked_at.add(_told(sketch))
             plan = self._scores.planned(sketch)
             # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
             if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
@@ -155,11 +157,6 @@ class Refinement:
                 best, looks = (sketch, score), 0
         return best
 
-    def _told(self, sketch: Sketch) -> object:
-        granularity = sketch.candidate.granularity
-        origins = dict.fromkeys(scope.origin for scope in sketch.outline.graph.scopes)
-        return sketch.outline.chosen, tuple((granularity.pieces_of(one), granularity.rest_of(one)) for one in origins)
-
     def _memory_cycles(self, sketch: Sketch) -> int:
         memory = self._sketches.memory
         return 0 if memory is None else memory.cycles(_least_bytes(sketch.outline.graph))
@@ -167,6 +164,21 @@ class Refinement:
 
 def _is_worth_it(least_cycles: float, best: _Scored) -> bool:
     return best[1][0] * (_WORTH - 1) > least_cycles * _WORTH
+
+
+def _told(sketch: Sketch) -> object:
+    """Return what tells which tasks a choice gives: several numbers of pieces or of parts may give the same."""
+    chosen = tuple((each.origin, each.op_type, base_name(each.name)) for each in sketch.outline.chosen)
+    return chosen, sketch.estimate.families
+
+
+def _different(options: Iterable[OperatorOption]) -> tuple[OperatorOption, ...]:
+    """Return one of the options that give the same tasks by other numbers of pieces or of parts."""
+    found: dict[object, OperatorOption] = {}
+    for option in options:
+        names = tuple((op_type, base_name(name)) for op_type, name in option.expansions)
+        found.setdefault((names, option.alone), option)
+    return tuple(found.values())
 
 
 def _by_time(operators: Sequence[OperatorOptions]) -> Iterator[tuple[OperatorOption, ...]]:
