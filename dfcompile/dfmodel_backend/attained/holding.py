@@ -128,7 +128,9 @@ class Holding:
         """Share streams of some fetches; then hold what they bring, and some wholes, what saves most first."""
         fetches, spans = self._fetches, self._spans
         wants = which & self._can_share
-        self.is_shared |= self._room.put(self._windows, self._by_worth(fetches.size - fetches.once, self._windows, wants))
+        self.is_shared |= self._room.put(
+            self._windows, self._by_worth(fetches.size - fetches.once, self._windows, wants)
+        )
         now = np.where(self.is_shared, fetches.once, fetches.size)
         more = Spans(spans.begin, spans.end, fetches.rolling - np.where(self.is_shared, fetches.window, 0))
         both = Spans.joined(more, self._wholes.spans.take(wholes))
