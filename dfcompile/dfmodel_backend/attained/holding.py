@@ -10,6 +10,7 @@ from dfcompile.distinct import distinct
 
 _GRID = 4096  # cycles at which what is held may change while it is chosen; between them the most counts
 _FEW = 64  # spans that are put in one by one if they do not fit together
+_LARGEST_FIRST = 10_000  # spans: of more, what is large is put in slowly, one by one
 _LOOKS = 16  # tries after which those that do not fit any more are left out
 KEPT = 0  # all elements are, from the start of the first task to the end of the last
 ROLLING = 1  # what the tasks need again, or the last has yet to read
@@ -37,8 +38,8 @@ def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> "Holdin
 
     Tasks share streams first, as that takes little. Then comes what is fetched, and as a whole arrays whose parts
     overlap or that are made here, and what tasks make; then what may stay from one fetch to the next. If there is not
-    room for all, two other orders are tried as well: arrays as a whole after all that; and what saves most comes
-    first, whatever it takes, since little that is left beside it may be too little for anything.
+    room for all, two other orders are tried as well: arrays as a whole after all that; and, unless there is much, what
+    saves most comes first, whatever it takes: small things first may leave too little room for it.
 
     Args:
         wholes: what may be held whole, by number of keeper.
@@ -49,7 +50,9 @@ def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> "Holdin
     first = Holding(wholes, fetches, fifos, room)
     if first.moved <= first.least:
         return first
-    others = [Holding(wholes, fetches, fifos, room, is_largest_first=True)]
+    others = []
+    if len(fetches.size) + len(wholes.moved) <= _LARGEST_FIRST:
+        others.append(Holding(wholes, fetches, fifos, room, is_largest_first=True))
     if (first.wanted & wholes.is_array & ~first.is_whole).any():
         others.append(Holding(wholes, fetches, fifos, room, are_arrays_first=False))
     return min(first, *others, key=lambda held: held.moved)
@@ -206,7 +209,7 @@ class Holding:
     def _by_worth(self, saved: Int64, spans: Spans, wanted: Bool) -> Int64:
         """Return those that are wanted, first what saves most, or most per byte and cycle."""
         found = np.flatnonzero(wanted)
-        worth = saved[found]
+        worth: Column = saved[found].astype(float)
         if not self._is_largest_first:
             cost = spans.size * np.maximum(spans.end - spans.begin, 1)
             worth = worth / np.maximum(cost[found], 1)
