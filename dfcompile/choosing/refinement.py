@@ -60,14 +60,16 @@ class Refinement:
         fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
         by_time = (candidate_of(operators, each, self._space) for each in fast)
         alike = self._promising(self._alike(operators, known.sketch.candidate), best)
-        best = self._scheduled(alike[:_ALIKE], best)
+        uniform = best = self._scheduled(alike[:_ALIKE], best)
         apart = self._promising(by_time, best)
         best = self._scheduled(apart[:_APART], best)
         alone = candidate_of(operators, options[0], self._space)
         while self._left:
             before, _ = best
-            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well.
-            for start in dict.fromkeys((before.candidate, alone)):
+            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well, and
+            # so is what is as fast with all operators in as many pieces.
+            as_fast = () if uniform[1][0] > best[1][0] else (uniform[0].candidate,)
+            for start in dict.fromkeys((before.candidate, *as_fast, alone)):
                 if best[0] is before and self._left:
                     changed = self._promising(self._changes(operators, start, best), best)
                     best = self._scheduled(changed, best, until_better=True)
