@@ -12,6 +12,7 @@ from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions,
 from dfcompile.choosing.scoring import Score, Scores
 from dfcompile.choosing.search import Selection
 from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.expansion_names import base_name
 from dfcompile.records import replace
 
 # Cycles of a model on one element: into however many tasks it is cut, it is scheduled in a tenth of a second.
@@ -59,14 +60,16 @@ class Refinement:
         fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
         by_time = (candidate_of(operators, each, self._space) for each in fast)
         alike = self._promising(self._alike(operators, known.sketch.candidate), best)
-        best = self._scheduled(alike[:_ALIKE], best)
+        uniform = best = self._scheduled(alike[:_ALIKE], best)
         apart = self._promising(by_time, best)
         best = self._scheduled(apart[:_APART], best)
         alone = candidate_of(operators, options[0], self._space)
         while self._left:
             before, _ = best
-            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well.
-            for start in dict.fromkeys((before.candidate, alone)):
+            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well, and
+            # so is what is as fast with all operators in as many pieces.
+            as_fast = () if uniform[1][0] > best[1][0] else (uniform[0].candidate,)
+            for start in dict.fromkeys((before.candidate, *as_fast, alone)):
                 if best[0] is before and self._left:
                     changed = self._promising(self._changes(operators, start, best), best)
                     best = self._scheduled(changed, best, until_better=True)
@@ -83,7 +86,8 @@ class Refinement:
             outline = self._sketches.outline(choices)
             if outline is not None:
                 table.add(outline)
-        return tuple(OperatorOptions((origin,), each.known) for each in table.options() for origin in each.origins)
+        several = ((each, _different(each.known)) for each in table.options())
+        return tuple(OperatorOptions((origin,), options) for each, options in several for origin in each.origins)
 
     def _alike(self, operators: Iterable[OperatorOptions], known: Candidate) -> Iterator[Candidate]:
         """Yield candidates of the known expansions and of the published ones, all operators in as many pieces.
@@ -121,10 +125,10 @@ class Refinement:
         """
         found: dict[object, Sketch] = {}
         for sketch in map(self._sketches.of, candidates):
-            if sketch is not None and self._told(sketch) not in self._looked_at:
+            if sketch is not None and _told(sketch) not in self._looked_at:
                 least = max(sketch.estimate.bound_cycles, self._memory_cycles(sketch))
                 if _is_worth_it(least, best):
-                    found.setdefault(self._told(sketch), sketch)
+                    found.setdefault(_told(sketch), sketch)
         alike = defaultdict[object, int](int)
         ranks = {}
         for told, sketch in found.items():
@@ -145,7 +149,7 @@ class Refinement:
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
             self._left, looks = self._left - 1, looks + 1
-            self._looked_at.add(self._told(sketch))
+            self._looked_at.add(_told(sketch))
             plan = self._scores.planned(sketch)
             # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
             if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
@@ -155,11 +159,6 @@ class Refinement:
                 best, looks = (sketch, score), 0
         return best
 
-    def _told(self, sketch: Sketch) -> object:
-        granularity = sketch.candidate.granularity
-        origins = dict.fromkeys(scope.origin for scope in sketch.outline.graph.scopes)
-        return sketch.outline.chosen, tuple((granularity.pieces_of(one), granularity.rest_of(one)) for one in origins)
-
     def _memory_cycles(self, sketch: Sketch) -> int:
         memory = self._sketches.memory
         return 0 if memory is None else memory.cycles(_least_bytes(sketch.outline.graph))
@@ -167,6 +166,21 @@ class Refinement:
 
 def _is_worth_it(least_cycles: float, best: _Scored) -> bool:
     return best[1][0] * (_WORTH - 1) > least_cycles * _WORTH
+
+
+def _told(sketch: Sketch) -> object:
+    """Return what tells which tasks a choice gives: several numbers of pieces or of parts may give the same."""
+    chosen = tuple((each.origin, each.op_type, base_name(each.name)) for each in sketch.outline.chosen)
+    return chosen, sketch.estimate.families
+
+
+def _different(options: Iterable[OperatorOption]) -> tuple[OperatorOption, ...]:
+    """Return one of the options that give the same tasks by other numbers of pieces or of parts."""
+    found: dict[object, OperatorOption] = {}
+    for option in options:
+        names = tuple((op_type, base_name(name)) for op_type, name in option.expansions)
+        found.setdefault((names, option.alone), option)
+    return tuple(found.values())
 
 
 def _by_time(operators: Sequence[OperatorOptions]) -> Iterator[tuple[OperatorOption, ...]]:

@@ -20,6 +20,7 @@ from tests.fuzz.kind import Case, Kind
 from tests.fuzz.memory_cases import judge_memory
 from tests.fuzz.model_judge import judge_model
 from tests.fuzz.model_mutations import mutated
+from tests.fuzz.order_cases import drawn_smallest_model, judge_orders
 from tests.fuzz.overwrite_cases import drawn_overwrite, judge_overwrite
 from tests.fuzz.published_models import published_model
 from tests.fuzz.quantised_cases import drawn_configuration, judge_configuration
@@ -118,5 +119,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "memory": Kind(drawn_small_model, judge_memory),
         "slower": Kind(drawn_small_model, judge_slower),
         "brute": Kind(drawn_tiny_model, judge_brute),
+        "orders": Kind(drawn_smallest_model, judge_orders),
     }
 )

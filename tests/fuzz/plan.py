@@ -32,7 +32,7 @@ def planned(
     counts["node"] += models - sum(counts.values())
     counts["compiled"] = models // MODELS_PER_COMPILATION
     counts["memory"] = models // MODELS_PER_MEMORY
-    counts["slower"] = counts["brute"] = models // MODELS_PER_COMPARISON
+    counts["slower"] = counts["brute"] = counts["orders"] = models // MODELS_PER_COMPARISON
     counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2, "quantised": configurations}
     counts["caches"] = counts["overwrites"] = files // FILES_PER_CACHE
     cases = [

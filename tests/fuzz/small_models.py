@@ -160,6 +160,17 @@ def tiny_model(draw: Draw) -> bytes:
     return _file(graph, shape)
 
 
+def smallest_model(draw: Draw) -> bytes:
+    """Return an .onnx file of one to three operators on a few elements: all orders of its tasks can be tried."""
+    shape = draw.integer(1, 2), draw.integer(2, 4)
+    graph = _Graph(shape)
+    if draw.chance(0.5):
+        graph.product(draw.integer(1, 2))
+    for _ in range(draw.integer(0, 1) if graph.lines else draw.integer(1, 2)):
+        _behind(graph, draw.choice(_BEHIND))
+    return _file(graph, shape)
+
+
 def _behind(graph: _Graph, op: str) -> None:
     *others, rows, columns = graph.shape
     match op:

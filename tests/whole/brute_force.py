@@ -268,6 +268,11 @@ def _places(access: Access, extents: Sequence[int]) -> list[int]:
 
 def mapped_time(dag: CanonicalDag, system: System) -> float:
     """Return the seconds that a mapping of tasks takes on one chip, as ``dfcompile MODEL`` makes it."""
+    return map_tasks(tasks_of(dag, system)).time_s
+
+
+def tasks_of(dag: CanonicalDag, system: System) -> TaskModel:
+    """Return what is mapped: the tasks of a DAG, and a chip."""
     scheduling = ScheduleOptions(system.accelerator.cores, "best", timing=Timing.STEADY, effort=Effort.QUICK)
     planning = replace(scheduling, partition=QUICK_PARTITION)
-    return map_tasks(TaskModel(dag, system, scheduling, planning, Overlap.PERFECT_OVERLAP)).time_s
+    return TaskModel(dag, system, scheduling, planning, Overlap.PERFECT_OVERLAP)

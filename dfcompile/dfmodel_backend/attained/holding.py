@@ -10,6 +10,7 @@ from dfcompile.distinct import distinct
 
 _GRID = 4096  # cycles at which what is held may change while it is chosen; between them the most counts
 _FEW = 64  # spans that are put in one by one if they do not fit together
+_LARGEST_FIRST = 10_000  # spans: of more, what is large is put in slowly, one by one
 _LOOKS = 16  # tries after which those that do not fit any more are left out
 KEPT = 0  # all elements are, from the start of the first task to the end of the last
 ROLLING = 1  # what the tasks need again, or the last has yet to read
@@ -36,8 +37,9 @@ def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> "Holdin
     """Choose what SRAM holds: first what saves most DRAM traffic per byte and cycle, as long as there is room.
 
     Tasks share streams first, as that takes little. Then comes what is fetched, and as a whole arrays whose parts
-    overlap or that are made here, and what tasks make; then what may stay from one fetch to the next. Arrays as a whole
-    after all that are tried as well.
+    overlap or that are made here, and what tasks make; then what may stay from one fetch to the next. If there is not
+    room for all, two other orders are tried as well: arrays as a whole after all that; and, unless there is much, what
+    saves most comes first, whatever it takes: small things first may leave too little room for it.
 
     Args:
         wholes: what may be held whole, by number of keeper.
@@ -45,10 +47,15 @@ def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> "Holdin
         fifos: what FIFOs take.
         room: bytes of SRAM.
     """
-    first = Holding(wholes, fetches, fifos, room, are_arrays_first=True)
-    if not (first.wanted & wholes.is_array).any() or (first.is_whole | ~first.wanted).all():
+    first = Holding(wholes, fetches, fifos, room)
+    if first.moved <= first.least:
         return first
-    return min(first, Holding(wholes, fetches, fifos, room, are_arrays_first=False), key=lambda held: held.moved)
+    others = []
+    if len(fetches.size) + len(wholes.moved) <= _LARGEST_FIRST:
+        others.append(Holding(wholes, fetches, fifos, room, is_largest_first=True))
+    if (first.wanted & wholes.is_array & ~first.is_whole).any():
+        others.append(Holding(wholes, fetches, fifos, room, are_arrays_first=False))
+    return min(first, *others, key=lambda held: held.moved)
 
 
 class Holding:
@@ -65,11 +72,31 @@ class Holding:
         peak: the most bytes that are held at a time, FIFOs included.
         moved_by_fetch: bytes of DRAM traffic, shape [fetches].
         moved: bytes of DRAM traffic of all.
+        least: what that would be with room for everything.
     """
 
-    def __init__(self, wholes: Wholes, fetches: Fetches, fifos: Spans, room: float, *, are_arrays_first: bool) -> None:
-        """Choose; arrays as a whole together with what is fetched of others, or where there is room after that."""
-        self._wholes, self._fetches = wholes, fetches
+    def __init__(
+        self,
+        wholes: Wholes,
+        fetches: Fetches,
+        fifos: Spans,
+        room: float,
+        *,
+        are_arrays_first: bool = True,
+        is_largest_first: bool = False,
+    ) -> None:
+        """Choose.
+
+        Args:
+            wholes: what may be held whole, by number of keeper.
+            fetches: of it.
+            fifos: what FIFOs take.
+            room: bytes of SRAM.
+            are_arrays_first: arrays as a whole come together with what is fetched of others, else if there is room
+                after that.
+            is_largest_first: what saves most comes first, else what saves most per byte and cycle.
+        """
+        self._wholes, self._fetches, self._is_largest_first = wholes, fetches, is_largest_first
         self._spans, self._rolling, self._windows = (
             Spans(fetches.begin, fetches.end, size) for size in (fetches.distinct, fetches.rolling, fetches.window)
         )
@@ -85,6 +112,7 @@ class Holding:
         # What each whole saves against the best of its fetches.
         self._whole_saves = sums(fetches.keeper, best, len(self.is_whole)) + wholes.written - wholes.moved
         self.wanted: Bool = (least + wholes.written > wholes.moved) & (self._whole_saves > 0)
+        self.least = int(np.where(self.wanted, wholes.moved, least + wholes.written).sum())
         tried = self.wanted & (are_arrays_first | ~wholes.is_array)
         self._put(~tried[fetches.keeper], np.flatnonzero(tried))
         left = tried & ~self.is_whole
@@ -92,7 +120,7 @@ class Holding:
             self._put(left[fetches.keeper], np.zeros(0, dtype=np.int64))
         self._put_links()
         if not are_arrays_first:
-            self._put_wholes_instead(_by_worth(self._whole_saves, wholes.spans, self.wanted & wholes.is_array))
+            self._put_wholes_instead(self._by_worth(self._whole_saves, wholes.spans, self.wanted & wholes.is_array))
         self.way: Int8 = np.where(self.is_shared, SHARED, np.where(self._is_kept(), KEPT, ROLLING)).astype(np.int8)
         self.peak = Spans.joined(fifos, wholes.spans.take(self.is_whole), self._taken()[0]).peak
         self.moved_by_fetch = np.where(self.is_whole[fetches.keeper], 0, self._moved_each())
@@ -103,13 +131,15 @@ class Holding:
         """Share streams of some fetches; then hold what they bring, and some wholes, what saves most first."""
         fetches, spans = self._fetches, self._spans
         wants = which & self._can_share
-        self.is_shared |= self._room.put(self._windows, _by_worth(fetches.size - fetches.once, self._windows, wants))
+        self.is_shared |= self._room.put(
+            self._windows, self._by_worth(fetches.size - fetches.once, self._windows, wants)
+        )
         now = np.where(self.is_shared, fetches.once, fetches.size)
         more = Spans(spans.begin, spans.end, fetches.rolling - np.where(self.is_shared, fetches.window, 0))
         both = Spans.joined(more, self._wholes.spans.take(wholes))
         saved = np.concatenate([now - spans.size, self._whole_saves[wholes]])
         wanted = np.append(which & (now > spans.size), np.ones(len(wholes), dtype=np.bool_))
-        is_in = self._room.put(both, _by_worth(saved, both, wanted))
+        is_in = self._room.put(both, self._by_worth(saved, both, wanted))
         self.is_held |= is_in[: len(now)]
         self.is_shared &= ~self.is_held
         self.is_whole[wholes] = is_in[len(now) :]
@@ -176,12 +206,14 @@ class Holding:
         moved[1:][self.stays[:-1]] = 0
         return moved
 
-
-def _by_worth(saved: Int64, spans: Spans, wanted: Bool) -> Int64:
-    """Return those that are wanted, first what saves most per byte and cycle."""
-    found = np.flatnonzero(wanted)
-    cost = spans.size * np.maximum(spans.end - spans.begin, 1)
-    return found[np.argsort(-(saved[found] / np.maximum(cost[found], 1)), kind="stable")]
+    def _by_worth(self, saved: Int64, spans: Spans, wanted: Bool) -> Int64:
+        """Return those that are wanted, first what saves most, or most per byte and cycle."""
+        found = np.flatnonzero(wanted)
+        worth: Column = saved[found].astype(float)
+        if not self._is_largest_first:
+            cost = spans.size * np.maximum(spans.end - spans.begin, 1)
+            worth = worth / np.maximum(cost[found], 1)
+        return found[np.argsort(-worth, kind="stable")]
 
 
 class Room:

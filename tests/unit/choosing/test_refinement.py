@@ -63,3 +63,29 @@ def test_pieces_that_suit_what_is_best_for_each_operator_alone_are_looked_at() -
     # Uniform choices take 148 cycles, and no change of a single operator of the best one is better.
     assert found.score is not None
     assert found.score[0] == 132
+
+
+def test_numbers_of_pieces_and_of_parts_that_give_the_same_tasks_are_looked_at_once() -> None:
+    program = program_from_text(
+        "g (float[4,11] x) => (float[1,1] y) { p = MatMul(x, w) m = ReduceMax(p, columns) y = Relu(m) }",
+        w=np.ones((11, 1), np.float32),
+        columns=np.array([0]),
+    )
+    found = automatic(program).on(ScheduleOptions(12, "best", effort=Effort.QUICK))
+
+    # Of 126 ways to lower and divide it the best takes 8 cycles.
+    assert found.score is not None
+    assert found.score[0] == 8
+
+
+def test_what_is_as_fast_as_the_best_in_equally_many_pieces_is_changed_as_well() -> None:
+    program = program_from_text(
+        "g (float[1,39] x) => (float[1,1] y) { n = LayerNormalization(x, w) y = ReduceSum(n, rows) }",
+        w=np.ones(39, np.float32),
+        rows=np.array([1]),
+    )
+    found = automatic(program).on(ScheduleOptions(12, "best", effort=Effort.QUICK))
+
+    # Two choices take 27 cycles; the one with smaller FIFOs differs from those of 25 in several operators.
+    assert found.score is not None
+    assert found.score[0] == 25
