@@ -76,6 +76,8 @@ def _body(family: Family, one: Computation, *, apart: bool) -> Iterator[str]:
     yield "integer k, m, t;"
     for loop in _moving(one):
         yield f"reg [{(one.loops[loop][1] - 1).bit_length() - 1}:0] i{loop}[0:{count - 1}];"
+    for number in range(len(one.stored)):
+        yield f"reg [{place_bits(one) - 1}:0] source_{number}[0:{count - 1}];  // where the next element is"
     yield f"reg [{place_bits(one) - 1}:0] target[0:{count - 1}];  // where the element that is made belongs"
     yield from (declared(f"x_{operand.variable}", operand.dtype) for operand in one.operands)
     yield from (declared(f"at_{name}", "int64") for name in one.start)
@@ -102,8 +104,9 @@ def _body(family: Family, one: Computation, *, apart: bool) -> Iterator[str]:
     yield "    if (reset) begin"
     yield f"        for (t = 0; t < {count}; t = t + 1) begin"
     yield from (f"            i{loop}[t] = 0;" for loop in _moving(one))
-    for where, first, _ in _walked(family, one):
+    for where, first, _ in _walked(one):
         yield f"            {where} = {first};"
+    yield from (f"            {line}" for line in _next_places(family, one))
     yield "        end"
     yield "    end else if (|(reads | writes))"
     yield f"        for (t = 0; t < {count}; t = t + 1) begin"
@@ -127,9 +130,10 @@ def _step(family: Family, one: Computation, statements: Statements, computed: st
     starts = one.start.items()
     inner += [f"at_{name} = {_sum(_number(f'START_{name}', start), _loop(one, name))};" for name, start in starts]
     inner += [*statements.lines, *_accumulation(one, statements, computed)]
-    inner += _advance(_moving(one)[::-1], one, _walked(family, one))
+    inner += _advance(_moving(one)[::-1], one, _walked(one))
     yield from (f"        {line}" for line in inner)
     yield "    end"
+    yield from (f"    {line}" for line in _next_places(family, one))
     if one.at_once > 1:
         yield "    if (last > 0)"
         yield "        head[t] = 0;"
@@ -192,13 +196,20 @@ def _loop(one: Computation, name: str) -> list[str]:
 _Walk: TypeAlias = tuple[str, str, Sequence[int]]  # a place in memory: its variable, where it begins, its strides
 
 
-def _walked(family: Family, one: Computation) -> list[_Walk]:
+def _walked(one: Computation) -> list[_Walk]:
     """Return the places in memory that move from iteration to iteration."""
-    width, walks = place_bits(one), []
-    for number, (at, operand) in enumerate(one.stored):
-        where = f"places[({number * family.count} + t) * {width} +: {width}]"
-        walks.append((where, _number(f"FIRST_{at}", operand.first), operand.strides))
+    walks = [
+        (f"source_{number}[t]", _number(f"FIRST_{at}", operand.first), operand.strides)
+        for number, (at, operand) in enumerate(one.stored)
+    ]
     return [*walks, ("target[t]", _number("FIRST", one.first), one.strides)]
+
+
+def _next_places(family: Family, one: Computation) -> Iterator[str]:
+    """Yield what asks memory for the next elements; not at once, as what comes for these places is still read."""
+    width = place_bits(one)
+    for number in range(len(one.stored)):
+        yield f"places[({number * family.count} + t) * {width} +: {width}] <= source_{number}[t];"
 
 
 def _advance(loops: Sequence[int], one: Computation, walks: Sequence[_Walk], inner: Sequence[int] = ()) -> list[str]:

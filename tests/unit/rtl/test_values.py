@@ -68,6 +68,19 @@ def test_a_quantised_convolution_and_its_largest_values_are_bit_for_bit(tmp_path
     assert line.endswith("36 outputs of 3 inputs bit for bit")
 
 
+@pytest.mark.parametrize("simulator", INSTALLED)
+def test_every_simulator_reads_an_element_before_memory_gives_the_next(tmp_path: Path, simulator: str) -> None:
+    """Verilator runs parts of a process in an order of its own where it sees no dependence between them."""
+    graph = """g (float[8] x) => (float[8] y) {
+        q = QuantizeLinear(x, s, z)
+        y = DequantizeLinear(q, s, z)
+    }"""
+    onnx.save(model_from_text(graph, s=np.array(0.037, np.float32), z=np.array(3, np.int8)), tmp_path / "model.onnx")
+    (line,) = compared_model(tmp_path / "model.onnx", 2, simulator, pes=[1])
+
+    assert line.endswith("as printed; 16 outputs of 2 inputs bit for bit")
+
+
 @simulated
 def test_other_values_than_the_originals_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, folder = tmp_path / "m.onnx", tmp_path / "circuits"
