@@ -210,7 +210,7 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
     ghz = chip.frequency_ghz
 
     def fastest(dag: CanonicalDag, timed: TimedSchedule) -> tuple[float, Schedule]:
-        whole = _tasks(dag, schedule, system, plan).whole(timed.schedule)
+        whole = _tasks(dag, schedule, system, plan).whole(timed.schedule, timed.non_streaming)
         return (0.0, timed.schedule) if whole is None else (whole.time_ns * ghz, whole.schedule)
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)

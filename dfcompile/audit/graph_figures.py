@@ -11,7 +11,6 @@ from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
 
 Column = npt.NDArray[np.integer]
-Rows = tuple[list[int], list[int]]  # entries row after row, and where each row begins
 
 
 class Graph:
@@ -30,14 +29,19 @@ class Graph:
     @cached_property
     def reversed(self) -> "Graph":
         """The same with all edges the other way round."""
-        return Graph(self.count, self._target, self._source)
+        found = Graph(self.count, self._target, self._source)
+        if len(self.order) == self.count:
+            found.order = self.order[::-1]
+        return found
 
     @cached_property
     def order(self) -> list[int]:
         """The vertices along the edges, without those on a cycle or behind one."""
         if (self._source < self._target).all():
             return list(range(self.count))
-        consumers, start = _rows(self.count, self._source, self._target)
+        by_source = np.argsort(self._source, kind="stable")
+        consumers = self._target[by_source].tolist()
+        start = np.searchsorted(self._source[by_source], np.arange(self.count + 1)).tolist()
         missing = np.bincount(self._target, minlength=self.count).tolist()
         waiting = deque(vertex for vertex, count in enumerate(missing) if not count)
         order = []
@@ -51,20 +55,23 @@ class Graph:
         return order
 
     @cached_property
-    def producers(self) -> Rows:
-        """The vertices before each vertex."""
-        return _rows(self.count, self._target, self._source)
+    def edges(self) -> tuple[Column, Column]:
+        """Sources and targets of the edges in the order of their targets, without those that are in no order."""
+        place = np.full(self.count, -1, dtype=np.int64)
+        place[self.order] = np.arange(len(self.order))
+        along = place[self._target]
+        ordered = np.argsort(along, kind="stable")[np.count_nonzero(along < 0) :]
+        return self._source[ordered], self._target[ordered]
 
     def longest_to(self, length: Int64) -> Int64:
         """Return the largest sum of lengths along a path that ends with each vertex; 0 on cycles and behind them."""
-        producers, start = self.producers
-        own, found = length.tolist(), [0] * self.count
-        for vertex in self.order:
-            before = 0
-            for producer in producers[start[vertex] : start[vertex + 1]]:
-                if found[producer] > before:
-                    before = found[producer]
-            found[vertex] = own[vertex] + before
+        reached = np.zeros(self.count, dtype=np.int64)
+        reached[self.order] = length[self.order]
+        source, target = self.edges
+        found = reached.tolist()
+        for before, vertex, own in zip(source.tolist(), target.tolist(), length[target].tolist(), strict=True):
+            if found[before] + own > found[vertex]:
+                found[vertex] = found[before] + own
         return np.array(found, dtype=np.int64)
 
 
@@ -82,14 +89,6 @@ def components_of(count: int, source: Column, target: Column) -> Int64:
     while (found[found] != found).any():
         found = found[found]
     return found
-
-
-def _rows(count: int, row: Column, entry: Column) -> Rows:
-    by_row = np.argsort(row, kind="stable")
-    return entry[by_row].tolist(), np.searchsorted(row[by_row], np.arange(count + 1)).tolist()
-
-
-_NO_STREAM = -1
 
 
 def _shared(beside: Int64, work: Int64, pes: int) -> int:
@@ -110,25 +109,20 @@ def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
         tasks: which nodes are tasks, shape [nodes].
         cycles: of each node, shape [nodes].
     """
-    others, begins = graph.producers
-    is_task = tasks.tolist()
+    source, target = graph.edges
     work, to_first, from_last = (column.tolist() for column in cycles)
-    start, end = [0] * len(work), [0] * len(work)
-    for node in graph.order:
-        begin, streamed = 0, _NO_STREAM
-        for other in others[begins[node] : begins[node + 1]]:
-            if is_task[node] and is_task[other]:
-                ready = start[other] + to_first[other]
-                if end[other] > streamed:
-                    streamed = end[other]
-            else:
-                ready = end[other]
-            if ready > begin:
-                begin = ready
-        start[node] = begin
-        end[node] = begin + work[node]
-        if streamed != _NO_STREAM and streamed + from_last[node] > end[node]:
-            end[node] = streamed + from_last[node]
+    start, end = [0] * len(work), list(work)
+    streams = (tasks[source] & tasks[target]).tolist()
+    for other, node, is_stream in zip(source.tolist(), target.tolist(), streams, strict=True):
+        ready = end[other]
+        if is_stream:
+            if ready + from_last[node] > end[node]:
+                end[node] = ready + from_last[node]
+            ready = start[other] + to_first[other]
+        if ready > start[node]:
+            start[node] = ready
+            if ready + work[node] > end[node]:
+                end[node] = ready + work[node]
     return np.array(start, dtype=np.int64), np.array(end, dtype=np.int64)
 
 

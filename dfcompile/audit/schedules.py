@@ -38,26 +38,25 @@ def plain_times(graph: GraphFigures, schedule: Schedule) -> "PlainReplay | None"
     return replay
 
 
-def _turns(ends: Int32, schedule: Schedule) -> tuple[list[int], defaultdict[int, int]]:
+def _turns(ends: Int32, graph: GraphFigures, schedule: Schedule) -> tuple[Int64, Int64]:
     """Return in which cycle of a row of its task each edge is accessed, and of each node the last of these cycles."""
-    turn: list[int] = []
-    edges: dict[int, int] = defaultdict(int)
-    for node in ends.tolist():
-        turn.append(edges[node] // (schedule.hardware.ports or len(ends)))
-        edges[node] += 1
-    last: defaultdict[int, int] = defaultdict(int, zip(ends.tolist(), turn, strict=True))  # of several edges the last
+    by_node = np.argsort(ends, kind="stable")
+    place = np.arange(len(ends)) - np.searchsorted(ends[by_node], ends[by_node])
+    turn, last = np.zeros(len(ends), dtype=np.int64), np.zeros(graph.dag.nodes_count, dtype=np.int64)
+    turn[by_node] = place // (schedule.hardware.ports or max(len(ends), 1))
+    np.maximum.at(last, ends, turn)
     return turn, last
 
 
-def _pipelines(graph: GraphFigures, schedule: Schedule) -> list[int]:
+def _pipelines(graph: GraphFigures, schedule: Schedule) -> Int64:
     """Return the cycles through the pipeline of each node: those of its kernel's operator, where they are told."""
     dag, hardware = graph.dag, schedule.hardware
     cycles: list[int] = []
-    for scope, is_task in zip(dag.node_scope.tolist(), graph.is_task.tolist(), strict=True):
-        kernel = dag.scopes[scope].kernel
-        told = [many for op, many in hardware.pipelines if kernel >= 0 and dag.kernels[kernel].op == op]
-        cycles.append((told or [hardware.pipeline_cycles])[0] if is_task else 0)
-    return cycles
+    for scope in dag.scopes:
+        told = [many for op, many in hardware.pipelines if scope.kernel >= 0 and dag.kernels[scope.kernel].op == op]
+        cycles.append((told or [hardware.pipeline_cycles])[0])
+    of_scope = np.array(cycles, dtype=np.int64)
+    return np.asarray(np.where(graph.is_task, of_scope[dag.node_scope], 0))
 
 
 Event = tuple[str, int]  # the end of a node, or what was put into a FIFO, or got from it
@@ -75,10 +74,11 @@ class PlainReplay:
 
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
-        self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), _pipelines(graph, schedule)
-        reading, writing = (_turns(ends, schedule) for ends in (graph.dag.edge_target, graph.dag.edge_source))
+        self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), _pipelines(graph, schedule).tolist()
+        turns = [_turns(ends, graph, schedule) for ends in (graph.dag.edge_target, graph.dag.edge_source)]
         # Of reads and of writes: the turn of each edge in its row, and the last turn of each node.
-        self._turn, self._rows = (reading[0], writing[0]), (reading[1], writing[1])
+        self._turn: list[list[int]] = [turn.tolist() for turn, _ in turns]
+        self._rows: list[list[int]] = [last.tolist() for _, last in turns]
         self._volumes: list[tuple[int, int]] = list(zip(graph.taken.tolist(), graph.given.tolist(), strict=True))
         self.start: dict[int, int] = {}
         self.end: dict[int, int] = {}
@@ -199,10 +199,8 @@ class PlainReplay:
 
 def _cycles(schedule: Schedule, graph: GraphFigures) -> Int64:
     """Return what each task takes if it never waits, shape [nodes]: its work, the rest of its rows, its pipeline."""
-    dag, cycles = graph.dag, graph.work + np.array(_pipelines(graph, schedule), dtype=np.int64)
-    for ends, volume in ((dag.edge_target, graph.taken), (dag.edge_source, graph.given)):
-        last = _turns(ends, schedule)[1]
-        cycles = cycles + volume * np.array([last[node] for node in range(dag.nodes_count)], dtype=np.int64)
+    reading, writing = (_turns(ends, graph, schedule)[1] for ends in (graph.dag.edge_target, graph.dag.edge_source))
+    cycles: Int64 = graph.work + _pipelines(graph, schedule) + graph.taken * reading + graph.given * writing
     return cycles
 
 

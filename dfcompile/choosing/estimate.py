@@ -118,7 +118,7 @@ def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = Fa
             lives[name] = begin, end
             for at in range(begin, end):
                 taken[at] += _size(use) * at_once // count
-    work = [flow.task_cycles(number).total for number in flow.order]
+    work = [flow.task_cycles[number].total for number in flow.order]
     done = list(accumulate(work, initial=0))
     needed = list(accumulate(map(mul, taken, work), initial=0))
     found = {}

@@ -171,7 +171,7 @@ class Family(Struct, frozen=True):
     @classmethod
     def of(cls, flow: Flow, number: int, pes: int) -> "Family":
         """Look at a family of a flow that is to run on so many processing elements."""
-        tasks = flow.task_cycles(number)
+        tasks = flow.task_cycles[number]
         longest = max(tasks.whole, tasks.last, 1)
         shortest = max(min(tasks.whole, tasks.last), 1)
         return cls(tasks, longest, shortest, longest, _producers(flow, number)).on(pes)

@@ -51,9 +51,10 @@ class MemberVolumes(Struct, frozen=True):
     @classmethod
     def largest(cls, members: int, several: Sequence[MemberVolumes]) -> MemberVolumes:
         """Return the largest number that each member has in any of several."""
-        whole = max([each.whole for each in several], default=0)
-        last = max([each.last for each in several], default=0)
-        return cls(members, whole, min([each.row for each in several], default=max(members, 1)), last)
+        if not several:
+            return cls.alike(members, 0)
+        whole, last = max([each.whole for each in several]), max([each.last for each in several])
+        return cls(members, whole, min([each.row for each in several]), last)
 
     @property
     def is_even(self) -> bool:

@@ -5,7 +5,7 @@ Where a family writes in the order in which another one reads, one element after
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from msgspec import Struct
@@ -119,7 +119,7 @@ class ArrayUse(Struct, frozen=True):
         return replace(self, streams=tuple(stream for stream in self.streams if stream.consumer not in stored))
 
 
-class Flow(Struct, frozen=True):
+class Flow(Struct, frozen=True, dict=True):
     """Families, the order of their dependences, and what happens to each array."""
 
     families: tuple[TaskFamily, ...]
@@ -149,8 +149,12 @@ class Flow(Struct, frozen=True):
             return MemberVolumes.alike(count, self.uses[stream.array].array.elements)
         return producer.written(stream.write).resized(count)
 
-    def task_cycles(self, family: int) -> MemberVolumes:
-        """Return the cycles of each task of a family: ``max(I, O)``, whatever feeds it."""
+    @cached_property
+    def task_cycles(self) -> tuple[MemberVolumes, ...]:
+        """The cycles of each task of each family: ``max(I, O)``, whatever feeds it."""
+        return tuple(map(self._task_cycles, range(len(self.families))))
+
+    def _task_cycles(self, family: int) -> MemberVolumes:
         tasks = self.families[family]
         iterations = tasks.iterations()
         first = next((self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads), None)
@@ -166,7 +170,7 @@ class Flow(Struct, frozen=True):
         Tasks joined by streams run together; on so many processing elements the largest of them bounds their time if
         it has more than its share. Tasks that are nothing beside the whole graph are not big.
         """
-        work = [self.task_cycles(number).total for number in range(len(self.families))]
+        work = [each.total for each in self.task_cycles]
         total = sum(work)
         ends = [(stream.producer, stream.consumer) for use in self.uses.values() for stream in use.streams]
         component = connected(len(work), *np.array(ends, dtype=np.int64).reshape(-1, 2).T).tolist()
@@ -191,7 +195,9 @@ def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, wh
         if use.readers and not use.writers and use.array.is_transient:
             reader = families[use.readers[0][0]].scope.name
             raise UserError(f"scope {reader!r}: reads {name!r}, which no scope writes, against an array with a writer")
-        uses[name] = replace(use, streams=prove_streams(families, use))
+        streams = prove_streams(families, use)
+        if streams:
+            uses[name] = replace(use, streams=streams)
     order = _dependence_order(families, uses)
     _check_results(families, uses)
     flow = Flow(tuple(families), order, uses, whole_arrays)

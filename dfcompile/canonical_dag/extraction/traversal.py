@@ -1,7 +1,8 @@
 """Traversals: the order in which a loop nest visits the elements of an array, as flat offsets."""
 
-from collections.abc import Iterable, Sequence
-from math import prod
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from math import gcd, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -69,10 +70,39 @@ class Traversal(Struct, frozen=True):
             return moving.accesses
         if moving.accesses > LARGEST_FOOTPRINT:
             return None
-        offsets = np.zeros(1, dtype=np.int64)
-        for extent, stride in merged(moving.loops):
-            offsets = distinct(np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)))
-        return len(offsets)
+        return prod(map(_sums, _apart(merged(moving.loops))))
+
+
+def _apart(loops: Iterable[Loop]) -> Iterator[list[Loop]]:
+    """Yield loops in groups: steps of each are multiples of more than all groups before it span together."""
+    ordered = [Loop(extent, abs(stride)) for extent, stride in sorted(loops, key=lambda loop: abs(loop.stride))]
+    steps = [*accumulate((stride for _, stride in reversed(ordered)), gcd)][::-1]
+    group: list[Loop] = []
+    span = 0
+    for loop, step in zip(ordered, steps, strict=True):
+        if group and span < step:
+            yield group
+            group, span = [], 0
+        group.append(loop)
+        span += loop.stride * (loop.extent - 1)
+    if group:
+        yield group
+
+
+def _sums(loops: Sequence[Loop]) -> int:
+    """Return how many different elements some loops of rising positive strides visit."""
+    first = loops[0].stride
+    span = 0  # as long as every multiple of the first stride up to here is visited
+    for extent, stride in loops:
+        if stride % first or stride > span + first:
+            break
+        span += stride * (extent - 1)
+    else:
+        return span // first + 1
+    offsets = np.zeros(1, dtype=np.int64)
+    for extent, stride in loops:
+        offsets = distinct(np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)))
+    return len(offsets)
 
 
 def merged(loops: Iterable[Loop]) -> tuple[Loop, ...]:

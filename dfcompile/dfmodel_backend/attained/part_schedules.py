@@ -13,7 +13,14 @@ from dfcompile.canonical_dag import NO_MEMBER, CanonicalDag
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Timing
 from dfcompile.records import replace
-from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
+from dfcompile.scheduler import (
+    NonStreamingSchedule,
+    Partitioner,
+    Schedule,
+    ScheduleOptions,
+    collect_partitioners,
+    schedule,
+)
 from dfcompile.scheduler.baseline import postponed, schedule_non_streaming
 from dfcompile.scheduler.depth_first import schedule_depth_first
 from dfcompile.scheduler.listing.list_schedule import through_memory
@@ -54,17 +61,23 @@ class PartSchedules:
         planning: how they are scheduled while configurations are compared.
         plans: by shape of the part and options.
         replays: the same with the times of their replay.
+        by_rank: by shape of the part, on all elements, the non-streaming schedules that are known.
     """
 
     scheduling: ScheduleOptions
     planning: ScheduleOptions
     plans: dict[_Key, Schedule] = field(default_factory=dict, repr=False)
     replays: dict[_Key, Schedule] = field(default_factory=dict, repr=False)
+    by_rank: dict[bytes, NonStreamingSchedule] = field(default_factory=dict, repr=False)
 
     def put(self, dag: CanonicalDag, found: Schedule) -> None:
         """Take a replayed schedule of a DAG for what `scheduling` gives."""
         key = _shape(dag), self.scheduling
         self.plans[key] = self.replays[key] = found
+
+    def put_non_streaming(self, dag: CanonicalDag, found: NonStreamingSchedule) -> None:
+        """Take a schedule of a DAG by rank, on all elements, in which nothing streams."""
+        self.by_rank[_shape(dag)] = found
 
     def of(self, dag: CanonicalDag, fits: Callable[[Schedule], bool]) -> "PartWays":
         """Return the ways to schedule a part; ``fits``: whether there is room for the FIFOs of a schedule."""
@@ -214,7 +227,10 @@ class PartWays:
         if key not in self._all.plans:
             planning = self._all.planning
             if isinstance(options, NothingStreams):
-                alone = _NON_STREAMING[options.order](self._dag, options.pes, planning.hardware)
+                is_usual = options == self._without_streams(Order.BY_RANK)
+                alone = self._all.by_rank.get(self._shape) if is_usual else None
+                if alone is None:
+                    alone = _NON_STREAMING[options.order](self._dag, options.pes, planning.hardware)
                 planned = through_memory(self._dag, planning, postponed(self._dag, alone, planning.hardware))
                 # Every task begins when all that it reads is there: nothing is early or late.
                 found = replace(planned, timing=Timing.EXACT)

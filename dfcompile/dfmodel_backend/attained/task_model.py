@@ -21,7 +21,7 @@ from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.graph import Exchange
 from dfcompile.distinct import distinct, numbered
 from dfcompile.records import replace
-from dfcompile.scheduler import Schedule, ScheduleOptions
+from dfcompile.scheduler import NonStreamingSchedule, Schedule, ScheduleOptions
 
 
 class ChipsInUse(Struct, frozen=True):
@@ -203,24 +203,27 @@ class TaskModel(Struct, frozen=True, dict=True):
             for kernels in self.units.kernels
         )
 
-    def whole(self, known: Schedule) -> TaskConfiguration | None:
+    def whole(self, known: Schedule, non_streaming: NonStreamingSchedule | None = None) -> TaskConfiguration | None:
         """Return all units as one configuration, by a schedule of all tasks or if nothing streams; ``None`` of none.
 
         Args:
             known: of the lowering, with words of an element.
+            non_streaming: of the lowering, with words of an element; ``None``: it is not known.
         """
         if not self.units.count:
             return None
         everything = (1 << self.units.count) - 1
         part = self.units.part(everything, self.machine_dag)
         is_of_machine = self.machine_dag is self.dag
+        if is_of_machine and non_streaming is not None:
+            self._schedules.put_non_streaming(self.machine_dag, non_streaming)
         if not self._is_large_whole(everything, part):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
             return self.configuration(everything)
-        ways = self._ways(part)
-        found = self._configuration(everything, part, ways.nothing_streams())
-        if is_of_machine and self._fits(part, known):
+        alone = self._ways(part).nothing_streams()
+        found = self._configuration(everything, part, alone)
+        if is_of_machine and not _is_same(known, alone) and self._fits(part, known):
             found = self._faster(found, everything, part, known)
         return self._with_less_in_memory(everything, part, found)
 
@@ -398,3 +401,9 @@ class TaskModel(Struct, frozen=True, dict=True):
             network_ns=network_ns,
             time_ns=self.overlap.time_ns(compute_ns, memory_ns, network_ns),
         )
+
+
+def _is_same(schedule: Schedule, alone: Schedule) -> bool:
+    """Return whether a schedule is, task by task, one in which nothing streams."""
+    columns = ("start", "last_out", "streamed")
+    return all(np.array_equal(getattr(schedule, name), getattr(alone, name)) for name in columns)
