@@ -210,7 +210,8 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
     ghz = chip.frequency_ghz
 
     def fastest(dag: CanonicalDag, timed: TimedSchedule) -> tuple[float, Schedule]:
-        whole = _tasks(dag, schedule, system, plan).whole(timed.schedule, timed.non_streaming)
+        tasks = replace(_tasks(dag, schedule, system, plan), non_streaming=timed.non_streaming)
+        whole = tasks.whole(timed.schedule)
         return (0.0, timed.schedule) if whole is None else (whole.time_ns * ghz, whole.schedule)
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
@@ -298,7 +299,8 @@ def _points(
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
             exact, on_machine = _exact(found.schedule), None if made is None else _exact(made.on_machine)
-            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=exact, chosen=on_machine)
+            least = found.figures.lower_bound_cycles
+            tasks = replace(tasks, least_cycles=least, known=exact, non_streaming=found.baseline, chosen=on_machine)
         # Work in shares is no less than as a whole: not of volumes or tasks that depend on all of it.
         adds_up = variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
         attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=adds_up).fastest()

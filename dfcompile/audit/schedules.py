@@ -152,7 +152,8 @@ class PlainReplay:
             self.start[node] = now
         if not (inputs or outputs):
             going_on = self._rows[0][node] * taken + self._rows[1][node] * given
-            return now + (max(taken, given) + going_on) * bool(self._graph.is_task[node]) + self._pipeline[node]
+            works = max(taken, given) + going_on if self._graph.is_task[node] else 0
+            return now + works + self._pipeline[node]
         reads, writes = taken or given, given or taken
         read = written = 0
         while read < reads or written < writes:
@@ -171,7 +172,7 @@ class PlainReplay:
                     self.start[node] = now
                 now += self._rows[0][node]
                 read += 1
-            now += read < reads or written < writes
+            now += int(read < reads or written < writes)
         return now + self._pipeline[node]
 
     def _write(self, edge: int, now: int) -> Generator[Event, None, int]:

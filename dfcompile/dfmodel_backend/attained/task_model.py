@@ -142,6 +142,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         chips: that share the model, of which the lowering is one chip's; ``None``: one has all of it.
         least_cycles: that no schedule of all tasks on the chip beats, if that is known already; 0: it is not.
         known: a schedule of all tasks on the chip, replayed, if there is one already.
+        non_streaming: a schedule by rank of all tasks of the lowering in which nothing streams, likewise.
         chosen: the schedule of all tasks that `whole` took of a large lowering: no other is looked for again.
     """
 
@@ -153,6 +154,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     chips: ChipsInUse | None = None
     least_cycles: int = 0
     known: Schedule | None = None
+    non_streaming: NonStreamingSchedule | None = None
     chosen: Schedule | None = None
 
     @cached_property
@@ -175,6 +177,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         schedules = PartSchedules(self.scheduling, self.planning)
         if self.known is not None:
             schedules.put(self.machine_dag, self.known)
+        if self.non_streaming is not None and self.machine_dag is self.dag:
+            schedules.put_non_streaming(self.dag, self.non_streaming)
         return schedules
 
     @cached_property
@@ -203,20 +207,17 @@ class TaskModel(Struct, frozen=True, dict=True):
             for kernels in self.units.kernels
         )
 
-    def whole(self, known: Schedule, non_streaming: NonStreamingSchedule | None = None) -> TaskConfiguration | None:
+    def whole(self, known: Schedule) -> TaskConfiguration | None:
         """Return all units as one configuration, by a schedule of all tasks or if nothing streams; ``None`` of none.
 
         Args:
             known: of the lowering, with words of an element.
-            non_streaming: of the lowering, with words of an element; ``None``: it is not known.
         """
         if not self.units.count:
             return None
         everything = (1 << self.units.count) - 1
         part = self.units.part(everything, self.machine_dag)
         is_of_machine = self.machine_dag is self.dag
-        if is_of_machine and non_streaming is not None:
-            self._schedules.put_non_streaming(self.machine_dag, non_streaming)
         if not self._is_large_whole(everything, part):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
@@ -225,6 +226,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         found = self._configuration(everything, part, alone)
         if is_of_machine and not _is_same(known, alone) and self._fits(part, known):
             found = self._faster(found, everything, part, known)
+        if self.overlap.time_ns(self._compute_ns(alone.makespan_cycles), 0.0, found.network_ns) >= found.time_ns:
+            return found  # what holds less in memory takes more cycles still
         return self._with_less_in_memory(everything, part, found)
 
     def configuration(self, units: int) -> TaskConfiguration:
