@@ -14,7 +14,6 @@ from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow
 from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Loop, reused_elements
 from dfcompile.choosing.placing import Family, Placing, Times
-from dfcompile.records import replace
 
 _KEPT = 8192  # operands of which it is known how they can be read: some MB
 _NO_SCOPE = MapScope("", "", None, (), (), (), ())
@@ -69,7 +68,7 @@ def traffic(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) 
             if access.array not in stays:
                 array = flow.uses[access.array].array
                 of_array = array.elements, array.element_bytes
-                ways = _operand(family.cuts, replace(access, array="", base=0), of_array).ways(pes)
+                ways = _operand(family.cuts, (access.strides, access.is_indirect), of_array).ways(pes)
                 part = part_of.get(access.array, 1)
                 operands.append(tuple(_Way(way.room, int(way.moved * part)) for way in ways))
         moved += _least(operands, memory.sram_bytes)
@@ -176,15 +175,15 @@ class _Operand(Struct, frozen=True):
 
 
 @lru_cache(_KEPT)
-def _operand(cuts: tuple[Cut, ...], access: Access, of_array: tuple[int, int]) -> _Operand:
+def _operand(cuts: tuple[Cut, ...], moves: tuple[tuple[int, ...], bool], of_array: tuple[int, int]) -> _Operand:
     """Return an operand of a family.
 
     Args:
         cuts: of the family.
-        access: nothing but its strides counts.
+        moves: strides of the access, and whether it is indirect.
         of_array: elements, and bytes of each.
     """
-    family, (elements, size) = TaskFamily(_NO_SCOPE, cuts, is_single=False), of_array
+    family, (elements, size), access = TaskFamily(_NO_SCOPE, cuts, is_single=False), of_array, Access("", 0, *moves)
     iterations, members = family.iterations(), family.members
     everything = iterations.total * size
     if access.is_indirect:

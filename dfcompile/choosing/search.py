@@ -294,19 +294,23 @@ def _sketched(
 def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
     """Return what tells about how long all operators take one after another under a uniform choice."""
     types = [{of: None for option in each.known for of, _ in option.expansions} for each in operators]
+    plain: list[dict[int | None, list[OperatorOption]]] = [{} for _ in operators]  # by pieces
+    for each, by_pieces in zip(operators, plain, strict=True):
+        for option in each.known:
+            if option.rest is None:
+                by_pieces.setdefault(option.pieces, []).append(option)
     known: list[dict[tuple[object, ...], int]] = [{} for _ in operators]  # thousands of choices differ in little
 
     def cycles(candidate: Candidate) -> int:
         names = {choice.op_type: choice.name for choice in candidate.choices if not choice.origin}
         total = 0
-        for each, own, found in zip(operators, types, known, strict=True):
+        for each, own, by_pieces, found in zip(operators, types, plain, known, strict=True):
             pieces = candidate.granularity.pieces_of(each.origins[0])
             key = (pieces, *map(names.get, own))
             if key not in found:  # not every combination is known: then the one that differs last, level after level
                 takes = (
                     ([names.get(of, name) != name for of, name in option.expansions], option.alone.time)
-                    for option in each.known
-                    if option.pieces == pieces and option.rest is None
+                    for option in by_pieces.get(pieces, ())
                 )
                 found[key] = min(takes, default=([], 0))[1]
             total += found[key] * len(each.origins)
