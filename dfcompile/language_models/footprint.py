@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from dfcompile.language_models.formats import Precision
+from dfcompile.language_models.mixer import Product
 from dfcompile.language_models.model import DenseMlp, Layer, Model
-from dfcompile.language_models.products import Product
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.mixer_kernels import held_states
 

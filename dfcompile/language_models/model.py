@@ -7,8 +7,7 @@ from enum import StrEnum, unique
 from msgspec import Struct
 
 from dfcompile.language_models.formats import ClassFormats
-from dfcompile.language_models.mixer import Mixer
-from dfcompile.language_models.products import Indexer, Product
+from dfcompile.language_models.mixer import Indexer, Mixer, Product
 from dfcompile.records import replace
 
 

@@ -6,8 +6,7 @@ from itertools import groupby
 from dfcompile.rtl.arithmetic import WORD_BITS
 from dfcompile.rtl.circuit import Circuit, Family
 from dfcompile.rtl.datapath import Computation, Datapath
-from dfcompile.rtl.regular_rows import regular_rows
-from dfcompile.rtl.signals import Signals, identifier
+from dfcompile.rtl.signals import Signals, identifier, regular_rows
 from dfcompile.rtl.top_module import module_head
 from dfcompile.rtl.values_module import (
     NUMBER_BITS,

@@ -14,13 +14,12 @@ from dfcompile.language_models.configuration.composed import (
     window_of,
 )
 from dfcompile.language_models.configuration.encoder_decoders import mllama, t5, trocr
-from dfcompile.language_models.configuration.family import Family
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.hybrids import HYBRIDS, RECURRENT
-from dfcompile.language_models.configuration.rows import ROWS
+from dfcompile.language_models.configuration.rows import ROWS, Family
+from dfcompile.language_models.mixer import Indexer, Product
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
-from dfcompile.language_models.products import Indexer, Product
 from dfcompile.records import replace
 
 Reader = Callable[[Fields], Model]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from dfcompile.language_models.configuration.composed import FULL, layer_count, model_of_layers, reaches_of, window_of
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.mixer import Operand, Product
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Model, Reach
-from dfcompile.language_models.products import Operand, Product
 from dfcompile.records import replace
 
 MOST_STATES = 64  # of a token

@@ -11,7 +11,6 @@ from dfcompile.language_models.configuration.composed import (
     sparse_layers,
     window_of,
 )
-from dfcompile.language_models.configuration.family import Family, Mixture
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.mixers import (
     CHUNK,
@@ -22,6 +21,7 @@ from dfcompile.language_models.configuration.mixers import (
     rg_lru,
     short_convolution,
 )
+from dfcompile.language_models.configuration.rows import Family, Mixture
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
 from dfcompile.records import replace

@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from dfcompile.language_models.configuration.composed import said
-from dfcompile.language_models.configuration.family import Said
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.rows import Said
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.records import replace
 

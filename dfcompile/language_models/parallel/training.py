@@ -3,21 +3,24 @@
 Each stage runs a forward and a backward pass in turn, so that a stage i of p holds the activations of at most p - i
 micro-batches [narayanan21]. A step is ``m slowest + (all stages - slowest) / v`` for m micro-batches and v runs of
 layers per stage: the second term is the bubble. Gradients are exchanged among replicas after the last backward pass.
+
+And the search for how such a step is split over chips.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
 from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
+from dfcompile.host.stages import counted
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import Experts, Layer
 from dfcompile.language_models.parallel import degrees as sharing
-from dfcompile.language_models.parallel.degrees import Degrees
+from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
 from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.steps.step import WHOLE
@@ -318,3 +321,48 @@ def in_flight(stage: int, stages: int, micro_batches: int, runs: int) -> Fractio
 def _replicas(degrees: Degrees) -> int:
     """Chips of a stage that hold the same experts."""
     return degrees.stage_chips // degrees.expert_group
+
+
+MICRO_BATCHES = (1, 2, 4, 8, 16)  # sequences of a micro-batch that are tried
+
+
+def training_degrees(case: Case, chips: int) -> Iterator[Degrees]:
+    """Yield the degrees that are tried: micro-batches of a few sequences, and no context that chips share."""
+    model, sequences = case.model, case.batch.sequences
+    choices = all_degrees(chips, experts=model.most_experts, layers=len(model.layers), sequences=sequences)
+    for one in (one for one in choices if one.sequence == 1 and one.micro_batches == 1):
+        for size in MICRO_BATCHES:
+            if sequences % (one.data * size) == 0:
+                yield replace(one, micro_batches=sequences // (one.data * size))
+
+
+def training_plans(
+    case: Case, training: TrainingChoices, chips: Sequence[int], fixed: Degrees | None = None
+) -> tuple[TrainingStep, ...]:
+    """Return the steps of which none is both shorter, in chips times time, and smaller in memory; shortest first.
+
+    Args:
+        case: model, device, all sequences of a step and how they are counted.
+        training: how the step is run.
+        chips: numbers of chips that may be used.
+        fixed: degrees; none: all are tried.
+
+    Raises:
+        InfeasibleError: no degrees are possible; the message is that of those that need least.
+    """
+    found: list[TrainingStep] = []
+    nearest: InfeasibleError | None = None
+    for count in counted(tuple(chips)):
+        trainings = Trainings(case, training, count)
+        for degrees in counted((fixed,) if fixed is not None else tuple(training_degrees(case, count))):
+            try:
+                found.append(trainings.step(degrees))
+            except InfeasibleError as error:
+                nearest = error if nearest is None else min(nearest, error, key=lambda known: known.enough)
+    if not found:
+        raise nearest or InfeasibleError("degrees: found none for so many chips")
+    kept: list[TrainingStep] = []
+    for one in sorted(found, key=lambda step: (step.exec_s * step.degrees.chips, step.held.total, step.degrees.name)):
+        if not kept or one.held.total < kept[-1].held.total:
+            kept.append(one)
+    return tuple(kept)

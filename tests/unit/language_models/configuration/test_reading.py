@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.families import FAMILIES
-from dfcompile.language_models.configuration.nested import TEXT_TYPES, text_part
 from dfcompile.language_models.configuration.reading import (
+    TEXT_TYPES,
     Configuration,
     class_defaults,
     model_of,
     read_configuration,
     read_model,
     shipped_names,
+    text_part,
 )
 from dfcompile.language_models.configuration.rows import ROWS
 from dfcompile.language_models.footprint import weight_bytes
