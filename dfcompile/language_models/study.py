@@ -15,7 +15,7 @@ from dfcompile.language_models.formats import Precision, number_format, with_dty
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts, LatentAttention, Model, with_encoder, with_formats
-from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
+from dfcompile.language_models.parallel.degrees import Degrees, Impossible, all_degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments
 from dfcompile.language_models.parameters import Parameters, encoder_kv_elements, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation.precision import precision_of
@@ -58,25 +58,20 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
         raise UserError(f"--aim energy: found no energies of {where} (energy.mac.FORMAT and others)")
     experts, layers, sequences = case.model.most_experts, len(case.model.layers), case.batch.sequences
     best: tuple[tuple[float, ...], Deployment] | None = None
-    nearest: InfeasibleError | None = None
-    tried = infeasible = 0
+    impossible, tried = Impossible(), 0
     for count in counted(chips):
         deployments = Deployments(case, count)
         choices = all_degrees(count, experts=experts, layers=layers, sequences=sequences)
         for degrees in counted((fixed,) if fixed is not None else tuple(choices)):
             tried += 1
-            try:
+            with impossible:
                 one = deployments.deployed(degrees)
-            except InfeasibleError as error:
-                infeasible += 1
-                nearest = error if nearest is None else min(nearest, error, key=lambda known: known.enough)
-                continue
-            key = order(one, aim, case.device)
-            if best is None or key < best[0]:
-                best = key, one
+                key = order(one, aim, case.device)
+                if best is None or key < best[0]:
+                    best = key, one
     if best is None:
-        raise nearest or InfeasibleError("degrees: found none for so many chips")
-    return Found(best[1], tried, infeasible)
+        raise impossible.error
+    return Found(best[1], tried, impossible.count)
 
 
 def order(one: Deployment, aim: Aim, device: Device) -> tuple[float, ...]:

@@ -127,10 +127,8 @@ def grouped_attention(row: Family, fields: Fields, hidden: int) -> Attention:
     if row.single_kv and fields.flag(row.single_kv):
         kv_heads = 1
     elif row.kv_heads:
-        kv_heads = fields.count(*row.kv_heads, derived=None if fields.has_default(*row.kv_heads) else heads)
-    if heads % kv_heads:
-        found = f"{kv_heads} heads that do not divide the {heads} of {row.heads[0]}"
-        raise fields.wrong(row.kv_heads[0], found)
+        stated = fields.count(*row.kv_heads, derived=None if fields.has_default(*row.kv_heads) else heads)
+        kv_heads = fields.dividing(row.kv_heads[0], stated, heads, row.heads[0])
     norms = 0
     if said(fields, row.qk_norm):
         norms = (heads + kv_heads if row.whole_norm else 2) * dim * (1 + (row.norm_biases and not row.whole_norm))
@@ -177,9 +175,7 @@ def _mlp(row: Family, fields: Fields, hidden: int) -> DenseMlp | Experts:
         return _dense(row, fields, hidden)
     if mixture.least and fields.count(*EXPERT_COUNTS, least=0) < mixture.least:
         return DenseMlp(fields.count(mixture.shared_width)) if mixture.shared_width else _dense(row, fields, hidden)
-    count, chosen = fields.count(*EXPERT_COUNTS), fields.count(*EXPERTS_CHOSEN)
-    if chosen > count:
-        raise fields.wrong(EXPERTS_CHOSEN[0], f"{chosen} of {count} experts")
+    count, chosen = fields.experts(EXPERT_COUNTS, EXPERTS_CHOSEN)
     width = fields.count(mixture.width)
     shared = fields.optional(mixture.shared_width, least=0) if mixture.shared_width else 0
     shared += _number(fields, mixture.shared_count) * width

@@ -251,13 +251,11 @@ def _nemotron(fields: Fields) -> Model:
 
 
 def _plain_experts(fields: Fields) -> Experts:
-    count, chosen = fields.count("n_routed_experts"), fields.count("num_experts_per_tok")
-    if chosen > count:
-        raise fields.wrong("num_experts_per_tok", f"{chosen} of {count} experts")
+    experts = fields.experts(("n_routed_experts",), ("num_experts_per_tok",))
     if fields.flag("mlp_bias"):
         raise fields.wrong("mlp_bias", "true, which is not modelled of experts, against false")
     width, shared = fields.count("moe_intermediate_size"), fields.count("moe_shared_expert_intermediate_size")
-    return Experts(count, chosen, width, shared, gated=False, latent=fields.optional("moe_latent_size"))
+    return Experts(*experts, width, shared, gated=False, latent=fields.optional("moe_latent_size"))
 
 
 _OF_KIMI: Mapping[str, str] = {
@@ -283,11 +281,9 @@ def _delta_beside_latent(fields: Fields) -> Model:
         taps=inner.count("linear_conv_kernel_dim" if is_kimi else "short_conv_kernel_size"),
         head_vectors=dim + 1, norm_parameters=dim,
     )  # fmt: skip
-    count = fields.count("num_experts", "num_local_experts")
-    chosen = fields.count("num_experts_per_token", "num_experts_per_tok")
-    if chosen > count:
-        raise fields.wrong("num_experts_per_token", f"{chosen} of {count} experts")
-    experts = Experts(count, chosen, width, fields.count("num_shared_experts", "n_shared_experts") * width)
+    counts, chosen = ("num_experts", "num_local_experts"), ("num_experts_per_token", "num_experts_per_tok")
+    numbers, shared = fields.experts(counts, chosen), fields.count("num_shared_experts", "n_shared_experts")
+    experts = Experts(*numbers, width, shared * width)
     first, dense = fields.count("first_k_dense_replace", least=0), DenseMlp(fields.count("intermediate_size"))
     if is_kimi:
         listed = inner.layers_in("full_attn_layers")  # counted from 1

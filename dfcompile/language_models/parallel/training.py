@@ -20,7 +20,7 @@ from dfcompile.language_models.footprint import embedding_bytes, head_bytes, lay
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import Experts, Layer
 from dfcompile.language_models.parallel import degrees as sharing
-from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
+from dfcompile.language_models.parallel.degrees import Degrees, Impossible, all_degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
 from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.steps.step import WHOLE
@@ -166,7 +166,10 @@ class Trainings:
         held = [self._held(stage, at, degrees) for at, stage in enumerate(stages)]
         exchanged = max(self._gradients_s(stage, degrees) for stage in stages)
         if case.model.tied and degrees.pipeline > 1:
-            exchanged += self._tied_s(first.weights.total, degrees)
+            # The sum of the gradients of first and last stage, which both have the embedding.
+            ends = self._deployments.group(degrees.stage_chips, degrees.pipeline)
+            tables = GRADIENTS.bytes_of(first.weights.total)
+            exchanged += self._deployments.collectives.send(ends, tables)
         updates = max(self._updated(stage, degrees) for stage in stages)
         bubble = (math.fsum(taken) - max(taken)) / runs
         update = self._time([update_kernel(updates, case.precision)])
@@ -275,11 +278,6 @@ class Trainings:
                 seconds += chips.collectives.all_gather(group, form.bytes_of(elements))
         return seconds
 
-    def _tied_s(self, elements: int, degrees: Degrees) -> float:
-        """Return the seconds of the sum of the gradients of first and last stage, which both have the embedding."""
-        ends = self._deployments.group(degrees.stage_chips, degrees.pipeline)
-        return self._deployments.collectives.send(ends, GRADIENTS.bytes_of(elements))
-
     def _kernels(self, by_layer: dict[Layer, _Cost], here: Sequence[_Cost], ends: Sequence[_Cost]) -> list[Kernel]:
         kernels: list[Kernel] = []
         for kind, cost in ((kind, by_layer[kind.layer]) for kind in self._case.model.kinds):
@@ -351,16 +349,14 @@ def training_plans(
         InfeasibleError: no degrees are possible; the message is that of those that need least.
     """
     found: list[TrainingStep] = []
-    nearest: InfeasibleError | None = None
+    impossible = Impossible()
     for count in counted(tuple(chips)):
         trainings = Trainings(case, training, count)
         for degrees in counted((fixed,) if fixed is not None else tuple(training_degrees(case, count))):
-            try:
+            with impossible:
                 found.append(trainings.step(degrees))
-            except InfeasibleError as error:
-                nearest = error if nearest is None else min(nearest, error, key=lambda known: known.enough)
     if not found:
-        raise nearest or InfeasibleError("degrees: found none for so many chips")
+        raise impossible.error
     kept: list[TrainingStep] = []
     for one in sorted(found, key=lambda step: (step.exec_s * step.degrees.chips, step.held.total, step.degrees.name)):
         if not kept or one.held.total < kept[-1].held.total:
