@@ -1,4 +1,4 @@
-"""The figures of a language model's steps, and of serving and training plans: each with its meaning and the tables that show it.
+"""Figures of steps of a language model, and of serving and training plans: their meanings, the tables that show them.
 
 And a study as plain values: JSON, and the rows of CSV; integers stay exact.
 """
