@@ -9,7 +9,7 @@ from dfcompile.report import figures as report
 from dfcompile.report.design.figures import DesignReport, DesignSummary
 from dfcompile.report.figure import fields_of
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.rows import AnyReport
+from dfcompile.report.plain_values import AnyReport
 
 RecordT = TypeVar("RecordT")
 HOSTILE = "conv|1\n\x1b[31m"  # a name that breaks lines and tables, and colours a terminal

@@ -26,8 +26,7 @@ from dfcompile.records import replace
 from dfcompile.report.columns import table_columns
 from dfcompile.report.language_models.figures import PlanFigures, TrainingFigures, plan_figures, training_figures
 from dfcompile.report.language_models.tables import kernel_table
-from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.rows import rows_of, text_names
+from dfcompile.report.plain_values import Json, rows_of, text_names, to_record
 from dfcompile.report.text_tables import Table, binary, folded, listed, page
 
 

@@ -21,8 +21,7 @@ from dfcompile.host.printable import json_text
 from dfcompile.options.readers import one_of
 from dfcompile.options.shared import ROW_FORMATS
 from dfcompile.report.figures import Report, Result
-from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.rows import AnyReport, report_rows, rows_csv, text_names
+from dfcompile.report.plain_values import AnyReport, Json, report_rows, rows_csv, text_names, to_record
 from dfcompile.report.tables import report_table
 from dfcompile.report.text_tables import WIDTH
 from dfcompile.scheduler import Schedule, ScheduleFigures

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfcompile.audit.comparing import ROUNDING, audit_derived, expect, expect_at_least, expect_figures, expect_rows
-from dfcompile.audit.expansions import ExpansionsAudit
+from dfcompile.audit.expansions import ExpansionsAudit, shared_cycles
 from dfcompile.audit.graph_figures import Graph, GraphFigures
 from dfcompile.audit.mapping import IdealAudit, audit_mapping
 from dfcompile.audit.schedules import audit_schedule
@@ -247,9 +247,9 @@ def range_of(estimate: Estimate, pes: int) -> Range:
         work += total
         begun += members * longest
         longest_together += longest + 1  # whoever takes a stream ends a cycle later
-        least.append(max(longest, _shared(total, pes)))
+        least.append(max(longest, shared_cycles(total, pes)))
     path = _longest_path(estimate, least)
-    return Range(tasks, work, max(path, _shared(work, pes)), _shared(begun, pes) + longest_together)
+    return Range(tasks, work, max(path, shared_cycles(work, pes)), shared_cycles(begun, pes) + longest_together)
 
 
 def _longest_path(estimate: Estimate, least: list[int]) -> int:
@@ -277,10 +277,6 @@ def _longest_path(estimate: Estimate, least: list[int]) -> int:
         start[number] = max(ready, default=0)
         end[number] = max([start[number] + least[number], *behind])
     return max(end, default=0)
-
-
-def _shared(work: int, among: int) -> int:
-    return -(-work // among)
 
 
 def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) -> None:

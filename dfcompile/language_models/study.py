@@ -10,14 +10,20 @@ from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import model_of, read_configuration
 from dfcompile.language_models.energy import Energy, energy_of, is_known
-from dfcompile.language_models.footprint import state_bytes_per_sequence, weight_bytes
+from dfcompile.language_models.footprint import (
+    Parameters,
+    encoder_kv_elements,
+    kv_elements_per_token,
+    parameters_of,
+    state_bytes_per_sequence,
+    weight_bytes,
+)
 from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts, LatentAttention, Model, with_encoder, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees, Impossible, all_degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments
-from dfcompile.language_models.parameters import Parameters, encoder_kv_elements, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import StepChoices

@@ -78,7 +78,9 @@ class ShardedGraph:
     def _require_needs(self, where: str, there: Mapping[str, Sequence[Layout]]) -> None:
         for name, layouts in there.items():
             tensor = self.tensors[name]
-            if tensor.kind is TensorKind.OUTPUT and all(map(_is_partial, layouts)):
+            if tensor.kind is TensorKind.OUTPUT and all(
+                any(isinstance(held, Partial) for held in layout) for layout in layouts
+            ):
                 raise VerificationError(f"{where}: nobody completes {name!r}, an output of the model")
             for use in tensor.uses:
                 for needed in self.needed(tensor, use.kernel):
@@ -183,10 +185,6 @@ def _can_keep(layout: Layout, needed: Layout, elements: int) -> bool:
         array_shares.are_alike(held, need, elements) or (held is None and isinstance(need, Split))
         for held, need in zip(layout, needed, strict=True)
     )
-
-
-def _is_partial(layout: Layout) -> bool:
-    return any(isinstance(held, Partial) for held in layout)
 
 
 def _require_change(where: str, exchange: Exchange) -> None:

@@ -23,9 +23,8 @@ from dfcompile.language_models.configuration.reading import (
     text_part,
 )
 from dfcompile.language_models.configuration.rows import ROWS
-from dfcompile.language_models.footprint import weight_bytes
+from dfcompile.language_models.footprint import kv_elements_per_token, parameters_of, weight_bytes
 from dfcompile.language_models.model import Mask
-from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
 from dfcompile.language_models.steps.kernel import StepChoices

@@ -9,8 +9,8 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.reading import Configuration, class_defaults, model_of
 from dfcompile.language_models.configuration.rows import ROWS
+from dfcompile.language_models.footprint import parameters_of
 from dfcompile.language_models.model import Model
-from dfcompile.language_models.parameters import parameters_of
 from dfcompile.language_models.quantisation.precision import precision_of
 from tests.built_families import BUILT, VARIATIONS
 
