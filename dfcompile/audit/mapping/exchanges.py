@@ -78,9 +78,8 @@ class ShardedGraph:
     def _require_needs(self, where: str, there: Mapping[str, Sequence[Layout]]) -> None:
         for name, layouts in there.items():
             tensor = self.tensors[name]
-            if tensor.kind is TensorKind.OUTPUT and all(
-                any(isinstance(held, Partial) for held in layout) for layout in layouts
-            ):
+            partial = [any(isinstance(held, Partial) for held in layout) for layout in layouts]
+            if tensor.kind is TensorKind.OUTPUT and all(partial):
                 raise VerificationError(f"{where}: nobody completes {name!r}, an output of the model")
             for use in tensor.uses:
                 for needed in self.needed(tensor, use.kernel):
