@@ -4,14 +4,13 @@ Mixers are Mamba, Mamba-2, the gated delta rule, lightning attention and others.
 the tokens of attention.
 """
 
-from enum import StrEnum, unique
+from enum import StrEnum
 
 from msgspec import Struct
 
 from dfcompile.language_models.formats import FORMATS, NumberFormat
 
 
-@unique
 class Operand(StrEnum):
     """Whose matrix a product beside attention and MLP has."""
 
@@ -53,7 +52,6 @@ class Indexer(Struct, frozen=True):
         return hidden * self.heads + 2 * self.dim
 
 
-@unique
 class Rule(StrEnum):
     """How a token updates the state of a head, and reads it."""
 

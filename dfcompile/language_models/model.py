@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum, unique
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -11,7 +11,6 @@ from dfcompile.language_models.mixer import Indexer, Mixer, Product
 from dfcompile.records import replace
 
 
-@unique
 class Mask(StrEnum):
     """Which keys a query at position t sees."""
 

@@ -1,7 +1,7 @@
 """A study: a model, a device and steps become figures."""
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum, unique
+from enum import StrEnum
 from fractions import Fraction
 
 from msgspec import Struct, field
@@ -35,7 +35,6 @@ from dfcompile.options.language_models import LanguageOptions
 from dfcompile.records import replace
 
 
-@unique
 class Aim(StrEnum):
     """What is to be small."""
 

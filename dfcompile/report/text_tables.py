@@ -4,8 +4,8 @@ Amounts have SI prefixes for work, binary ones for bytes.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,8 @@ READABLE = 40  # columns that a description beside names gets at least
 GAP = 2
 INDENT = "   "
 _BLANK: Final = re.compile(" (?!%)")
+
+Row = TypeVar("Row")
 
 
 class Column(Struct, frozen=True):
@@ -134,6 +136,12 @@ def ends_of(names: Sequence[str], most: int) -> str:
     ('conv, relu', 'conv … pool (3)')
     """
     return ", ".join(names) if len(names) <= most else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def first_of(rows: Sequence[Row], most: int, key: Callable[[Row], float]) -> list[Row]:
+    """Return those of so many rows at most that come first by a key, in their own order."""
+    kept = sorted(range(len(rows)), key=lambda at: key(rows[at]))[:most]
+    return [rows[at] for at in sorted(kept)]
 
 
 def page(lines: Sequence[str]) -> str:

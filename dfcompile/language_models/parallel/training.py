@@ -160,7 +160,9 @@ class Trainings:
             between = self._deployments.group(degrees.stage_chips, degrees.pipeline)
             sent = 2 * runs * self._deployments.collectives.send(between, amount)
         places = list(pairwise((0, *balanced(seconds, degrees.pipeline))))
-        stages = [self._stage(costs[start:end], at, len(places), first, last) for at, (start, end) in enumerate(places)]
+        stages = [costs[start:end] for start, end in places]
+        stages[0].insert(0, first)
+        stages[-1].append(last)
         taken = [math.fsum(cost.exec_s for cost in stage) + sent for stage in stages]
         slow = stages[max(range(len(stages)), key=taken.__getitem__)]
         held = [self._held(stage, at, degrees) for at, stage in enumerate(stages)]
@@ -238,9 +240,6 @@ class Trainings:
         if case.model.tied and degrees.pipeline > 1:
             matrix += tables  # the last stage has a copy of the embedding
         return self._cost(made[0], summed, Weights(tables)), self._cost(made[1], summed, Weights(matrix))
-
-    def _stage(self, layers: Sequence[_Cost], at: int, stages: int, first: _Cost, last: _Cost) -> list[_Cost]:
-        return [*([] if at else [first]), *layers, *([last] if at == stages - 1 else [])]
 
     def _held(self, stage: Sequence[_Cost], at: int, degrees: Degrees) -> Held:
         elements = sum(cost.weights.total for cost in stage)

@@ -9,7 +9,7 @@ from dfcompile.options.choice_file import choice_options
 from dfcompile.page.phrases import choices, column, counted, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import SmallTable
-from dfcompile.report.text_tables import Column
+from dfcompile.report.text_tables import Column, first_of
 
 
 class ResultRow(Struct, frozen=True):
@@ -72,8 +72,7 @@ _LONGEST = 60  # letters of a lowering; all of it is in the report's own table
 
 def results_table(rows: Sequence[ResultRow], best: ResultRow) -> SmallTable:
     """Return what each result takes, moves and costs; of many the shortest, in their order."""
-    kept = {id(row) for row in sorted(rows, key=lambda row: row.makespan)[:_MOST_ROWS]}
-    shown = [row for row in rows if id(row) in kept]
+    shown = first_of(rows, _MOST_ROWS, lambda row: row.makespan)
     columns = [column("PEs", [row.pes for row in shown], "")]
     if any(row.lowering for row in shown):
         columns.append(Column("lowering", tuple(shortened(row.lowering) for row in shown), is_text=True))

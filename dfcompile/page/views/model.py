@@ -17,7 +17,7 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts, sharding_chart
 from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
-from dfcompile.report.text_tables import Column
+from dfcompile.report.text_tables import Column, first_of
 
 _BY_PES = (
     ("makespan_cycles", "Makespan", "cycles"),
@@ -140,9 +140,7 @@ def _marks(rows: Sequence[ResultRow], x: str, y: str, best: ResultRow) -> tuple[
 
 
 def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
-    shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
-    kept = set(map(id, shown))
-    own = [row for row in rows if id(row) in kept]
+    own = first_of(rows, _ROWS_OF_BRACKETS, lambda row: row.makespan)
     mapped = _bracket_marks(own, _TIMES, best)
     most = f"The shortest {_ROWS_OF_BRACKETS} results at most."
     if mapped:

@@ -10,7 +10,7 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
-from dfcompile.report.text_tables import Column
+from dfcompile.report.text_tables import Column, first_of
 
 _NAMES = 4  # of equal kernels in a tooltip
 _FEW = 4  # kernels: a table says them
@@ -28,10 +28,8 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
         of: what it belongs to, for captions.
     """
     groups = [group for group in mapping.parts("kernels") if group.number("flop") and group.number("time_s")]
-    taken = sorted(groups, key=lambda group: -(group.number("count") or 1) * (group.number("time_s") or 0))
-    kept = {id(group.values) for group in taken[:_MOST_DOTS]}
-    shown = [group for group in groups if id(group.values) in kept]
-    left = sum(int(group.number("count") or 1) for group in taken[_MOST_DOTS:])
+    shown = first_of(groups, _MOST_DOTS, lambda group: -(group.number("count") or 1) * (group.number("time_s") or 0))
+    left = sum(map(_count, groups)) - sum(map(_count, shown))
     peak = mapping.number("roofs.flop_per_s")
     ways = (
         ("DRAM", "dram_bytes", mapping.number("roofs.dram_bytes_per_s"), "nothing through DRAM", shown),
@@ -46,6 +44,10 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
             up = Axis("attained", "FLOP/s", is_log=True)
             guides = roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak))
             yield Chart(ChartKind.DOTS, title, caption, across, up, marks, tuple(guides))
+
+
+def _count(group: Record) -> int:
+    return int(group.number("count") or 1)
 
 
 def design_roofline_charts(report: Record) -> Iterator[Chart]:
