@@ -326,19 +326,14 @@ def _compared(op: ast.cmpop, one: str, other: str, dtype: str) -> str:
     """Return a comparison as an expression."""
     if dtype != "float32":
         return f"{one} {_COMPARISONS[type(op)]} {other}"
-    less, equal = "arithmetic::less({}, {})", "arithmetic::equal({}, {})"
-    match op:
-        case ast.Lt():
-            return less.format(one, other)
-        case ast.Gt():
-            return less.format(other, one)
-        case ast.LtE():
-            return f"({less.format(one, other)} | {equal.format(one, other)})"
-        case ast.GtE():
-            return f"({less.format(other, one)} | {equal.format(one, other)})"
-        case ast.Eq():
-            return equal.format(one, other)
-    return f"!{equal.format(one, other)}"
+    before, after, equal = (
+        f"arithmetic::{call}" for call in (f"less({one}, {other})", f"less({other}, {one})", f"equal({one}, {other})")
+    )
+    texts: dict[type[ast.cmpop], str] = {
+        ast.Lt: before, ast.LtE: f"({before} | {equal})", ast.Gt: after, ast.GtE: f"({after} | {equal})",
+        ast.Eq: equal, ast.NotEq: f"!{equal}",
+    }  # fmt: skip
+    return texts[type(op)]
 
 
 def _promoted_type(dtype: str) -> str:

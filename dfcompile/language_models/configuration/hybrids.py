@@ -21,7 +21,7 @@ from dfcompile.language_models.configuration.mixers import (
     rg_lru,
     short_convolution,
 )
-from dfcompile.language_models.configuration.rows import Family, Mixture
+from dfcompile.language_models.configuration.rows import BIAS, BIASED, LLAMA, Family, Mixture
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
 from dfcompile.records import replace
@@ -138,11 +138,7 @@ def _mamba_of(names: MambaNames) -> Callable[[Fields, int], Mixer]:
     return lambda fields, hidden: mamba(names, fields, hidden)
 
 
-_BIAS, _MLP_BIAS = "attention_bias", "mlp_bias"
-_DELTA = Family(
-    qkv_bias=_BIAS, output_bias=_BIAS, gate=True, gate_bias=_BIAS, qk_norm=True,
-    mixing=_mixing(gated_delta, _every_fourth),
-)  # fmt: skip
+_DELTA = replace(BIASED, gate=True, gate_bias=BIAS, qk_norm=True, mixing=_mixing(gated_delta, _every_fourth))
 _DELTA_EXPERTS = Mixture(shared_width="shared_expert_intermediate_size", shared_gate=True)
 _SHORT = Family(
     qk_norm=True,
@@ -152,19 +148,18 @@ _SHORT = Family(
 )
 
 HYBRIDS: Mapping[str, Family] = {
-    "bamba": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS,
-        mixing=_mixing(_mamba_of(MambaNames()), _listed("attn_layer_indices", otherwise=False)),
+    "bamba": replace(
+        LLAMA, mixing=_mixing(_mamba_of(MambaNames()), _listed("attn_layer_indices", otherwise=False))
     ),
-    "falcon_h1": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS,
+    "falcon_h1": replace(
+        LLAMA,
         mixing=_mixing(
             _mamba_of(MambaNames(inner="mamba_d_ssm", closing_bias="projectors_bias", norm="mamba_rms_norm")),
             lambda _, layers: [_BOTH] * layers,
         ),
     ),
-    "granitemoehybrid": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS,
+    "granitemoehybrid": replace(
+        BIASED,
         experts=Mixture("intermediate_size", shared_width="shared_intermediate_size", least=1),
         mixing=_mixing(_mamba_of(MambaNames()), lambda fields, layers: _kinds(fields, layers, lambda _: False)),
     ),
@@ -172,14 +167,13 @@ HYBRIDS: Mapping[str, Family] = {
         experts=Mixture("intermediate_size", least=2, every="expert_layer_period", offset="expert_layer_offset"),
         mixing=_mixing(_mamba_of(MambaNames(rank="mamba_dt_rank", step_norms=True)), _periodic),
     ),
-    "lara_mini": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True,
-        experts=Mixture(shared_width="shared_expert_intermediate_size"),
+    "lara_mini": replace(
+        BIASED, qk_norm=True, experts=Mixture(shared_width="shared_expert_intermediate_size"),
         mixing=_mixing(gated_delta, _patterned(_MIXER, _WINDOW, _MIXER, _ATTENTION, _WINDOW)),
     ),
     "lfm2": replace(_SHORT, adjusted_width=_short_width),
-    "lfm3": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, head_gate="use_attention_gate", more_norms="use_sandwich_norm",
+    "lfm3": replace(
+        BIASED, qk_norm=True, head_gate="use_attention_gate", more_norms="use_sandwich_norm",
         mixing=_mixing(short_convolution, _patterned(_WINDOW, _MIXER, _ATTENTION, _MIXER, first=_MIXER)),
     ),
     "lfm2_moe": replace(_SHORT, experts=Mixture(first_dense="num_dense_layers")),
@@ -187,16 +181,14 @@ HYBRIDS: Mapping[str, Family] = {
         refused={"sliding_window": None}, experts=Mixture("intermediate_size"),
         mixing=_mixing(lightning, lambda fields, layers: _kinds(fields, layers, lambda layer: layer % 2 == 0)),
     ),
-    "olmo_hybrid": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, whole_norm=True, mixing=_mixing(gated_delta, _one_at_least),
-    ),
+    "olmo_hybrid": replace(BIASED, qk_norm=True, whole_norm=True, mixing=_mixing(gated_delta, _one_at_least)),
     "qwen3_5_moe_text": replace(_DELTA, experts=_DELTA_EXPERTS),
     "qwen3_5_text": _DELTA,
     "qwen3_next": replace(
         _DELTA, experts=replace(_DELTA_EXPERTS, every="decoder_sparse_step", dense="mlp_only_layers")
     ),
     "recurrent_gemma": Family(
-        qkv_bias=_BIAS, output_bias=True, mlp_bias=True, adjusted_width=lambda _, width: width // 2,
+        qkv_bias=BIAS, output_bias=True, mlp_bias=True, adjusted_width=lambda _, width: width // 2,
         mixing=_mixing(rg_lru, _blocks),
     ),
 }  # fmt: skip

@@ -26,32 +26,16 @@ _SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are n
 _DTYPES = ("dtype", "torch_dtype")
 # The text model of a type, where its configuration leaves that out, or has the text model's fields beside the others.
 TEXT_TYPES: Mapping[str, str] = {
-    "gemma3": "gemma3_text",
-    "gemma3n": "gemma3n_text",
-    "gemma4": "gemma4_text",
-    "gemma4_unified": "gemma4_unified_text",
-    "glm46v": "glm4v_text",
-    "glm4v": "glm4v_text",
-    "glmga": "glm4v_text",
-    "glm4v_moe": "glm4v_moe_text",
-    "glm_ocr": "glm_ocr_text",
-    "granite_docling": "granite_docling_text",
-    "granite4_vision": "granite4_vision_text",
-    "hunyuan_vl": "hunyuan_vl_text",
-    "llama4": "llama4_text",
-    "mllama": "mllama_text_model",
-    "paddleocr_vl": "paddleocr_vl_text",
-    "qwen2_5_omni": "qwen2_5_omni_text",
-    "qwen2_5_omni_thinker": "qwen2_5_omni_text",
-    "qwen2_5_vl": "qwen2_5_vl_text",
-    "qwen2_vl": "qwen2_vl_text",
-    "qwen3_5": "qwen3_5_text",
-    "qwen3_5_moe": "qwen3_5_moe_text",
-    "qwen3_omni_moe": "qwen3_omni_moe_text",
-    "qwen3_omni_moe_thinker": "qwen3_omni_moe_text",
-    "qwen3_vl": "qwen3_vl_text",
-    "qwen3_vl_moe": "qwen3_vl_moe_text",
+    **{
+        name: f"{name}_text"
+        for name in (
+            "apertus1p5", "aria", "gemma3", "gemma3n", "gemma4", "gemma4_unified", "glm4v", "glm4v_moe", "glm_ocr",
+            "granite4_vision", "granite_docling", "hunyuan_vl", "llama4", "paddleocr_vl", "qwen2_5_omni", "qwen2_5_vl",
+            "qwen2_vl", "qwen3_5", "qwen3_5_moe", "qwen3_omni_moe", "qwen3_vl", "qwen3_vl_moe",
+        )
+    },
     **dict.fromkeys(("aya_vision", "cohere2_vision"), "cohere2"),
+    **dict.fromkeys(("glm46v", "glmga"), "glm4v_text"),
     **dict.fromkeys(("granite_speech", "granite_speech_plus"), "granite"),
     **dict.fromkeys(("idefics2", "mistral3"), "mistral"),
     **dict.fromkeys(
@@ -70,14 +54,15 @@ TEXT_TYPES: Mapping[str, str] = {
         "qwen2",
     ),
     **dict.fromkeys(("blip-2", "instructblip", "instructblipvideo"), "opt"),
-    "apertus1p5": "apertus1p5_text",
-    "aria": "aria_text",
     "florence2": "bart",
     "fuyu": "persimmon",
     "hyperclovax_vision_v2": "hyperclovax",
     "kimi_k25": "deepseek_v3",
+    "mllama": "mllama_text_model",
     "paligemma": "gemma",
     "phi4_multimodal": "phi4_multimodal",
+    "qwen2_5_omni_thinker": "qwen2_5_omni_text",
+    "qwen3_omni_moe_thinker": "qwen3_omni_moe_text",
     "shieldgemma2": "gemma3_text",
 }  # fmt: skip
 

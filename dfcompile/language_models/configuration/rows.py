@@ -142,10 +142,10 @@ class Family(Struct, frozen=True, kw_only=True):
     refused: Mapping[str, object] = {}
 
 
-_BIAS, _MLP_BIAS, _USE = "attention_bias", "mlp_bias", "use_bias"
-_LLAMA = Family(qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS)
-_BIASED = Family(qkv_bias=_BIAS, output_bias=_BIAS)
-_WHOLE_NORM = Family(qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, whole_norm=True)
+BIAS, _MLP_BIAS, _USE = "attention_bias", "mlp_bias", "use_bias"
+LLAMA = Family(qkv_bias=BIAS, output_bias=BIAS, mlp_bias=_MLP_BIAS)
+BIASED = Family(qkv_bias=BIAS, output_bias=BIAS)
+_WHOLE_NORM = Family(qkv_bias=BIAS, output_bias=BIAS, qk_norm=True, whole_norm=True)
 _MISTRAL = Family(windows=Windows())
 _GPT = Family(
     hidden=("n_embd", "hidden_size"),
@@ -187,34 +187,34 @@ _SHARED = Mixture(shared_count="n_shared_experts", first_dense="first_k_dense_re
 
 ROWS: Mapping[str, Family] = {
     "afmoe": Family(
-        gate=True, qk_norm=True, norms=4, windows=Windows("global_attn_every_n_layers"), qkv_bias=_BIAS,
-        output_bias=_BIAS,
+        gate=True, qk_norm=True, norms=4, windows=Windows("global_attn_every_n_layers"), qkv_bias=BIAS,
+        output_bias=BIAS,
         experts=Mixture(shared_count="num_shared_experts", first_dense="num_dense_layers", router_bias=True),
     ),
-    "apertus": replace(_BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
-    "apertus1p5_text": replace(_BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
-    "arcee": replace(_LLAMA, gated=False),
+    "apertus": replace(BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
+    "apertus1p5_text": replace(BIASED, gated=False, qk_norm=True, extra=(0, 0, 0, 0, 0, 2)),
+    "arcee": replace(LLAMA, gated=False),
     "aria_text": replace(
-        _BIASED, refused={_MLP_BIAS: False},
+        BIASED, refused={_MLP_BIAS: False},
         experts=Mixture("intermediate_size", shared_count="moe_num_shared_experts"),
     ),
-    "bart": _BART,
+    **dict.fromkeys(("bart", "plbart"), _BART),
     "bigbird_pegasus": replace(_BART, further_positions=0, qkv_bias=_USE, output_bias=_USE),
     "biogpt": replace(_OPT, width=("intermediate_size",)),
-    "bitnet": replace(_BIASED, extra=(0, 0, 0, 1, 1, 0)),
+    "bitnet": replace(BIASED, extra=(0, 0, 0, 1, 1, 0)),
     "blenderbot": replace(_DECODER, further_positions=0),
     "blenderbot-small": replace(_BART, further_positions=0),
     "bloom": replace(
         _GPT, hidden=("hidden_size", "n_embed"), width=("ffn_hidden_size",), embedding_norm=True,
     ),
-    "codegen": _GPTJ,
-    "cohere": replace(_BIASED, norms=1, qk_norm="use_qk_norm", whole_norm=True),
-    "cohere2": replace(_BIASED, norms=1, windows=Windows("sliding_window_pattern")),
+    **dict.fromkeys(("codegen", "gptj"), _GPTJ),
+    "cohere": replace(BIASED, norms=1, qk_norm="use_qk_norm", whole_norm=True),
+    "cohere2": replace(BIASED, norms=1, windows=Windows("sliding_window_pattern")),
     "ctrl": replace(_GPT, width=("dff",), widens=False, head_bias=True),
     "cwm": Family(mlp_bias=_MLP_BIAS, windows=Windows(4, is_first=True)),
-    "diffllama": replace(_BIASED, extra=(0, 0, 4, 0, 0, 0)),
-    "dots1": replace(_BIASED, qk_norm=True, experts=_SHARED, windows=Windows(before="max_window_layers")),
-    "ernie4_5": Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE),
+    "diffllama": replace(BIASED, extra=(0, 0, 4, 0, 0, 0)),
+    "dots1": replace(BIASED, qk_norm=True, experts=_SHARED, windows=Windows(before="max_window_layers")),
+    **dict.fromkeys(("ernie4_5", "paddleocr_vl_text"), Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE)),
     "ernie4_5_moe": Family(
         qkv_bias=_USE, output_bias=_USE, refused={_USE: False},
         experts=Mixture(
@@ -222,7 +222,7 @@ ROWS: Mapping[str, Family] = {
             every="moe_layer_interval", last="moe_layer_end_index",
         ),
     ),
-    "exaone": replace(_LLAMA, layers=("num_hidden_layers", "num_layers")),
+    "exaone": replace(LLAMA, layers=("num_hidden_layers", "num_layers")),
     "exaone4": Family(qk_norm=True, windows=Windows("sliding_window_pattern")),
     "exaone_moe": Family(
         qk_norm=True, windows=Windows("sliding_window_pattern"),
@@ -233,44 +233,39 @@ ROWS: Mapping[str, Family] = {
         output_bias="bias", mlp_bias="bias", norm_biases=True, side_by_side="parallel_attn",
     ),
     "flex_olmo": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
-    "gemma": _BIASED,
-    "glm": Family(qkv_bias=_BIAS),
-    "glm4": Family(qkv_bias=_BIAS, norms=4),
-    "glm4_moe": Family(qkv_bias=_BIAS, qk_norm="use_qk_norm", experts=_SHARED),
-    "glm4v_moe_text": Family(qkv_bias=_BIAS, experts=_SHARED),
+    "gemma": BIASED,
+    "glm": Family(qkv_bias=BIAS),
+    "glm4": Family(qkv_bias=BIAS, norms=4),
+    "glm4_moe": Family(qkv_bias=BIAS, qk_norm="use_qk_norm", experts=_SHARED),
+    "glm4v_moe_text": Family(qkv_bias=BIAS, experts=_SHARED),
     "glm4v_text": Family(qkv_bias=True, norms=4),
     "glm_ocr_text": Family(norms=4),
     "gpt2": replace(_GPT_LEARNED, may_cross=True),
     "gpt-sw3": _GPT_LEARNED,
     "gpt_bigcode": replace(_GPT_LEARNED, single_kv="multi_query"),
     "gpt_neox": Family(
-        kv_heads=(), gated=False, qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=True, norm_biases=True,
+        kv_heads=(), gated=False, qkv_bias=BIAS, output_bias=BIAS, mlp_bias=True, norm_biases=True,
     ),
-    "gptj": _GPTJ,
-    "granite": _LLAMA,
-    "granite4_vision_text": _LLAMA,
-    "granite_docling_text": _LLAMA,
-    "granite_swa": replace(_LLAMA, sinks=True, windows=Windows(4, is_first=True)),
-    "granitemoe": replace(_BIASED, experts=Mixture("intermediate_size")),
+    **dict.fromkeys(("granite", "granite4_vision_text", "granite_docling_text", "iquestcoder", "llama"), LLAMA),
+    "granite_swa": replace(LLAMA, sinks=True, windows=Windows(4, is_first=True)),
+    "granitemoe": replace(BIASED, experts=Mixture("intermediate_size")),
     "granitemoe_swa": replace(
-        _BIASED, sinks=True, windows=Windows(4, is_first=True),
+        BIASED, sinks=True, windows=Windows(4, is_first=True),
         experts=Mixture("intermediate_size", shared_width="shared_intermediate_size"),
     ),
     "granitemoeshared": replace(
-        _BIASED, experts=Mixture("intermediate_size", shared_width="shared_intermediate_size")
+        BIASED, experts=Mixture("intermediate_size", shared_width="shared_intermediate_size")
     ),
-    "helium": Family(qkv_bias=_BIAS, mlp_bias=_MLP_BIAS),
-    "hunyuan_v1_dense": replace(_BIASED, qk_norm=True),
-    "hunyuan_v1_moe": replace(_BIASED, qk_norm=True, experts=Mixture("intermediate_size", shared_count=1)),
-    "hunyuan_vl_text": replace(_BIASED, qk_norm=True),
+    "helium": Family(qkv_bias=BIAS, mlp_bias=_MLP_BIAS),
+    **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_vl_text", "qwen3_vl_text"), replace(BIASED, qk_norm=True)),
+    "hunyuan_v1_moe": replace(BIASED, qk_norm=True, experts=Mixture("intermediate_size", shared_count=1)),
     "hy_v3": replace(
-        _BIASED, qk_norm=True, refused={_MLP_BIAS: False},
+        BIASED, qk_norm=True, refused={_MLP_BIAS: False},
         experts=Mixture(shared_count="num_shared_experts", first_dense=1),
     ),
-    "hyperclovax": replace(_LLAMA, more_norms="use_post_norm"),
+    "hyperclovax": replace(LLAMA, more_norms="use_post_norm"),
     "internlm3": Family(qkv_bias="bias", output_bias="bias", mlp_bias="bias"),
-    "iquestcoder": _LLAMA,
-    "jais2": replace(_LLAMA, gated=False, norm_biases=True),
+    "jais2": replace(LLAMA, gated=False, norm_biases=True),
     "kolibri1": Family(
         qk_norm=True, norms=4, windows=Windows(5), experts=Mixture(shared_width="shared_expert_intermediate_size")
     ),
@@ -278,32 +273,28 @@ ROWS: Mapping[str, Family] = {
         _BART, positions=("max_decoder_position_embeddings",), further_positions=0,
         encoder=("max_encoder_position_embeddings",),
     ),
-    "llama": _LLAMA,
     "m2m_100": replace(_DECODER, positions=(), further_positions=0),
     "marian": replace(
         _DECODER, further_positions=0, last_norm=False, refused={"share_encoder_decoder_embeddings": True}
     ),
     "mbart": replace(_DECODER, embedding_norm=True),
-    "mellum": replace(_BIASED, qk_norm=True, windows=Windows(1), experts=Mixture()),
+    "mellum": replace(BIASED, qk_norm=True, windows=Windows(1), experts=Mixture()),
     "minimax_m2": Family(qk_norm=True, whole_norm=True, experts=Mixture("intermediate_size")),
-    "ministral": Family(windows=Windows()),
-    "ministral3": _MISTRAL,
-    "mistral": _MISTRAL,
+    **dict.fromkeys(("ministral", "ministral3", "mistral", "phi3", "phi4_multimodal"), _MISTRAL),
     "mixtral": replace(_MISTRAL, experts=Mixture("intermediate_size")),
     "mpt": Family(
         hidden=("d_model",), layers=("n_layers",), heads=("n_heads",), kv_heads=(), widens=True, gated=False,
         refused={"expansion_ratio": 4},
     ),
     "mvp": replace(_BART, refused={"use_prompt": False}),
-    "nanochat": replace(_BIASED, gated=False, norm_weights=False),
-    "nemotron": replace(_LLAMA, gated=False, norm_biases=True),
-    "olmo": replace(_BIASED, norm_weights=False),
+    "nanochat": replace(BIASED, gated=False, norm_weights=False),
+    "nemotron": replace(LLAMA, gated=False, norm_biases=True),
+    "olmo": replace(BIASED, norm_weights=False),
     "olmo2": _WHOLE_NORM,
     "olmo3": replace(_WHOLE_NORM, windows=Windows(4)),
     "olmoe": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
     "openai-gpt": replace(_GPT_LEARNED, last_norm=False),
     "opt": replace(_OPT, refused={"enable_bias": True, "layer_norm_elementwise_affine": True}),
-    "paddleocr_vl_text": Family(qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE),
     "pegasus": replace(_DECODER, further_positions=0),
     "pegasus_x": replace(
         _DECODER, positions=(), further_positions=0, qkv_bias=False, output_bias=False
@@ -316,25 +307,21 @@ ROWS: Mapping[str, Family] = {
         gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True, norms=1, head_bias=True,
         refused={"qk_layernorm": False},
     ),
-    "phi3": _MISTRAL,
-    "phi4_multimodal": _MISTRAL,
     "phimoe": replace(
-        _BIASED, norm_biases=True, windows=Windows(), experts=Mixture("intermediate_size"),
+        BIASED, norm_biases=True, windows=Windows(), experts=Mixture("intermediate_size"),
         head_bias="lm_head_bias",
     ),
-    "plbart": _BART,
-    "qwen3_vl_text": replace(_BIASED, qk_norm=True),
-    "sarvam_moe": Family(qkv_bias=_BIAS, qk_norm="use_qk_norm", experts=_SHARED),
-    "seed_oss": Family(qkv_bias=_BIAS, output_bias="attention_out_bias", mlp_bias=_MLP_BIAS),
-    "smollm3": replace(_LLAMA, refused={"use_sliding_window": False}),
-    "solar_open": Family(qkv_bias=_BIAS, experts=Mixture(shared_count="n_shared_experts")),
+    "sarvam_moe": Family(qkv_bias=BIAS, qk_norm="use_qk_norm", experts=_SHARED),
+    "seed_oss": Family(qkv_bias=BIAS, output_bias="attention_out_bias", mlp_bias=_MLP_BIAS),
+    "smollm3": replace(LLAMA, refused={"use_sliding_window": False}),
+    "solar_open": Family(qkv_bias=BIAS, experts=Mixture(shared_count="n_shared_experts")),
     "stablelm": Family(
         qkv_bias="use_qkv_bias", norm_biases=True, side_by_side="use_parallel_residual", refused={"qk_layernorm": False}
     ),
     "starcoder2": Family(
         gated=False, qkv_bias=_USE, output_bias=_USE, mlp_bias=_USE, norm_biases=True, windows=Windows()
     ),
-    "vaultgemma": replace(_BIASED, windows=Windows(2)),
+    "vaultgemma": replace(BIASED, windows=Windows(2)),
     "whisper": replace(
         _DECODER, positions=("max_target_positions",), further_positions=0, encoder=("max_source_positions",),
         key_bias=False,

@@ -4,6 +4,7 @@ And a study as plain values: JSON, and the rows of CSV; integers stay exact.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
@@ -16,6 +17,9 @@ from dfcompile.records import replace
 from dfcompile.report.figure import figure, filled, record
 from dfcompile.report.plain_values import Json, rounded, to_record
 from dfcompile.report.text_tables import binary, decimal, milliseconds
+
+_usd = partial(figure, "where a price is known", heading="USD per\nM tokens", cell=",.4g", hidden=None, default=None)
+_held = partial(figure, table="memory", cell=binary)
 
 
 @record("chunks")
@@ -99,9 +103,7 @@ class StepFigures:
         "there, at most", of="offload_bytes", heading="offloaded\nof a chip", cell=binary, hidden=0
     )
     activity: Mapping[str, float | None] = figure("share of the time that parts of a chip are busy")
-    usd_per_million_tokens: float | None = figure(
-        "where a price is known", heading="USD per\nM tokens", table="steps", cell=",.4g", hidden=None, default=None
-    )
+    usd_per_million_tokens: float | None = _usd(table="steps")
     energy_j: float | None = figure("of all chips, where it is known", of="energy.total_j", default=None)
     energy_j_per_token: float | None = figure("the same of a token", default=None)
     chip_power_w: float | None = figure("in the mean", of="energy.power_w", default=None)
@@ -227,9 +229,7 @@ class PlanFigures:
     energy_j_per_token: float | None = figure(
         "of all chips, where it is known", heading="J per\ntoken", cell=",.4g", hidden=None, default=None
     )
-    usd_per_million_tokens: float | None = figure(
-        "where a price is known", heading="USD per\nM tokens", cell=",.4g", hidden=None, default=None
-    )
+    usd_per_million_tokens: float | None = _usd()
 
 
 def plan_figures(plans: tuple[Plan, ...], usd_per_chip_hour: float) -> tuple[PlanFigures, ...]:
@@ -267,29 +267,17 @@ class TrainingFigures:
     gradients_s: float = figure("of the exchange of gradients", heading="gradients\n{}s", table="times")
     optimiser_s: float = figure("of the update", heading="update\n{}s", table="times")
     stage_layers: tuple[int, ...] = figure("of each stage")
-    weight_bytes: int = figure("of the fullest chip", of="held.weights", heading="weights", table="memory", cell=binary)
-    gradient_bytes: int = figure("likewise", of="held.gradients", heading="gradients", table="memory", cell=binary)
-    optimiser_bytes: int = figure(
-        "likewise: moments, and weights in 4 bytes",
-        of="held.optimiser",
-        heading="optimiser",
-        table="memory",
-        cell=binary,
+    weight_bytes: int = _held("of the fullest chip", of="held.weights", heading="weights")
+    gradient_bytes: int = _held("likewise", of="held.gradients", heading="gradients")
+    optimiser_bytes: int = _held("likewise: moments, and weights in 4 bytes", of="held.optimiser", heading="optimiser")
+    activation_bytes: int = _held(
+        "likewise: of all micro-batches in flight", of="held.activations", heading="activations"
     )
-    activation_bytes: int = figure(
-        "likewise: of all micro-batches in flight", of="held.activations", heading="activations", table="memory",
-        cell=binary,
-    )  # fmt: skip
-    working_bytes: int = figure(
-        "likewise: of a layer that is computed again", of="held.working", heading="working", table="memory",
-        cell=binary, hidden=0,
-    )  # fmt: skip
-    held_bytes: int = figure(
-        "likewise: all of it", of="held.total", heading="of a chip", table=("plans", "memory"), cell=binary
+    working_bytes: int = _held(
+        "likewise: of a layer that is computed again", of="held.working", heading="working", hidden=0
     )
-    usd_per_million_tokens: float | None = figure(
-        "where a price is known", heading="USD per\nM tokens", cell=",.4g", hidden=None, default=None
-    )
+    held_bytes: int = _held("likewise: all of it", of="held.total", heading="of a chip", table=("plans", "memory"))
+    usd_per_million_tokens: float | None = _usd()
     kernels: tuple[KernelFigures, ...] = figure(
         "of the slowest stage of the first plan: runs for one micro-batch, and the update", default=()
     )
