@@ -17,7 +17,7 @@ from dfcompile.language_models.configuration.composed import (
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.hybrids import HYBRIDS, RECURRENT
-from dfcompile.language_models.configuration.rows import ROWS, Family
+from dfcompile.language_models.configuration.rows import PLAIN, ROWS
 from dfcompile.language_models.mixer import Indexer, Product
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
 from dfcompile.records import replace
@@ -279,18 +279,8 @@ def _opt(fields: Fields) -> Model:
 
 
 def _gpt_neo(fields: Fields) -> Model:
-    row = Family(
-        layers=("num_layers",),
-        heads=("num_heads",),
-        kv_heads=(),
-        widens=True,
-        gated=False,
-        output_bias=True,
-        mlp_bias=True,
-        norm_biases=True,
-        positions=("max_position_embeddings",),
-    )
-    model = composed(row)(fields)
+    named = replace(PLAIN, layers=("num_layers",), heads=("num_heads",), positions=("max_position_embeddings",))
+    model = composed(replace(named, widens=True, qkv_bias=False))(fields)
     window, kinds = window_of(fields.count("window_size")), ("global", "local")
     if fields.listed("attention_types") is None:
         fields.taken.append("attention_types: left out, global and local by turns as its class has them")

@@ -147,32 +147,18 @@ LLAMA = Family(qkv_bias=BIAS, output_bias=BIAS, mlp_bias=_MLP_BIAS)
 BIASED = Family(qkv_bias=BIAS, output_bias=BIAS)
 _WHOLE_NORM = Family(qkv_bias=BIAS, output_bias=BIAS, qk_norm=True, whole_norm=True)
 _MISTRAL = Family(windows=Windows())
-_GPT = Family(
+PLAIN = Family(kv_heads=(), gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True)
+_GPT = replace(
+    PLAIN,
     hidden=("n_embd", "hidden_size"),
     layers=("n_layer", "num_hidden_layers"),
     heads=("n_head", "num_attention_heads"),
-    kv_heads=(),
     width=("n_inner",),
     widens=True,
-    gated=False,
-    qkv_bias=True,
-    output_bias=True,
-    mlp_bias=True,
-    norm_biases=True,
 )
 _GPT_LEARNED = replace(_GPT, positions=("n_positions", "max_position_embeddings"))
 _GPTJ = replace(_GPT, qkv_bias=False, output_bias=False, norms=1, head_bias=True)
-_OPT = Family(
-    kv_heads=(),
-    width=("ffn_dim",),
-    gated=False,
-    qkv_bias=True,
-    output_bias=True,
-    mlp_bias=True,
-    norm_biases=True,
-    positions=("max_position_embeddings",),
-    further_positions=2,
-)
+_OPT = replace(PLAIN, width=("ffn_dim",), positions=("max_position_embeddings",), further_positions=2)
 _DECODER = replace(
     _OPT,
     hidden=("d_model",),
@@ -183,6 +169,7 @@ _DECODER = replace(
     encoder=("max_position_embeddings",),
 )
 _BART = replace(_DECODER, embedding_norm=True, last_norm=False)
+_SHARED_WIDTH = Mixture("intermediate_size", shared_width="shared_intermediate_size")
 _SHARED = Mixture(shared_count="n_shared_experts", first_dense="first_k_dense_replace")
 
 ROWS: Mapping[str, Family] = {
@@ -204,9 +191,7 @@ ROWS: Mapping[str, Family] = {
     "bitnet": replace(BIASED, extra=(0, 0, 0, 1, 1, 0)),
     "blenderbot": replace(_DECODER, further_positions=0),
     "blenderbot-small": replace(_BART, further_positions=0),
-    "bloom": replace(
-        _GPT, hidden=("hidden_size", "n_embed"), width=("ffn_hidden_size",), embedding_norm=True,
-    ),
+    "bloom": replace(_GPT, hidden=("hidden_size", "n_embed"), width=("ffn_hidden_size",), embedding_norm=True),
     **dict.fromkeys(("codegen", "gptj"), _GPTJ),
     "cohere": replace(BIASED, norms=1, qk_norm="use_qk_norm", whole_norm=True),
     "cohere2": replace(BIASED, norms=1, windows=Windows("sliding_window_pattern")),
@@ -228,9 +213,9 @@ ROWS: Mapping[str, Family] = {
         qk_norm=True, windows=Windows("sliding_window_pattern"),
         experts=Mixture(shared_count="num_shared_experts", first_dense="first_k_dense_replace"),
     ),
-    "falcon": Family(
-        single_kv="multi_query", kv_heads=(), width=("ffn_hidden_size",), widens=True, gated=False, qkv_bias="bias",
-        output_bias="bias", mlp_bias="bias", norm_biases=True, side_by_side="parallel_attn",
+    "falcon": replace(
+        PLAIN, single_kv="multi_query", width=("ffn_hidden_size",), widens=True, qkv_bias="bias", output_bias="bias",
+        mlp_bias="bias", side_by_side="parallel_attn",
     ),
     "flex_olmo": replace(_WHOLE_NORM, experts=Mixture("intermediate_size")),
     "gemma": BIASED,
@@ -243,19 +228,12 @@ ROWS: Mapping[str, Family] = {
     "gpt2": replace(_GPT_LEARNED, may_cross=True),
     "gpt-sw3": _GPT_LEARNED,
     "gpt_bigcode": replace(_GPT_LEARNED, single_kv="multi_query"),
-    "gpt_neox": Family(
-        kv_heads=(), gated=False, qkv_bias=BIAS, output_bias=BIAS, mlp_bias=True, norm_biases=True,
-    ),
+    "gpt_neox": replace(PLAIN, qkv_bias=BIAS, output_bias=BIAS),
     **dict.fromkeys(("granite", "granite4_vision_text", "granite_docling_text", "iquestcoder", "llama"), LLAMA),
     "granite_swa": replace(LLAMA, sinks=True, windows=Windows(4, is_first=True)),
     "granitemoe": replace(BIASED, experts=Mixture("intermediate_size")),
-    "granitemoe_swa": replace(
-        BIASED, sinks=True, windows=Windows(4, is_first=True),
-        experts=Mixture("intermediate_size", shared_width="shared_intermediate_size"),
-    ),
-    "granitemoeshared": replace(
-        BIASED, experts=Mixture("intermediate_size", shared_width="shared_intermediate_size")
-    ),
+    "granitemoe_swa": replace(BIASED, sinks=True, windows=Windows(4, is_first=True), experts=_SHARED_WIDTH),
+    "granitemoeshared": replace(BIASED, experts=_SHARED_WIDTH),
     "helium": Family(qkv_bias=BIAS, mlp_bias=_MLP_BIAS),
     **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_vl_text", "qwen3_vl_text"), replace(BIASED, qk_norm=True)),
     "hunyuan_v1_moe": replace(BIASED, qk_norm=True, experts=Mixture("intermediate_size", shared_count=1)),
@@ -296,13 +274,8 @@ ROWS: Mapping[str, Family] = {
     "openai-gpt": replace(_GPT_LEARNED, last_norm=False),
     "opt": replace(_OPT, refused={"enable_bias": True, "layer_norm_elementwise_affine": True}),
     "pegasus": replace(_DECODER, further_positions=0),
-    "pegasus_x": replace(
-        _DECODER, positions=(), further_positions=0, qkv_bias=False, output_bias=False
-    ),
-    "persimmon": Family(
-        kv_heads=(), gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True,
-        qk_norm="qk_layernorm",
-    ),
+    "pegasus_x": replace(_DECODER, positions=(), further_positions=0, qkv_bias=False, output_bias=False),
+    "persimmon": replace(PLAIN, qk_norm="qk_layernorm"),
     "phi": Family(
         gated=False, qkv_bias=True, output_bias=True, mlp_bias=True, norm_biases=True, norms=1, head_bias=True,
         refused={"qk_layernorm": False},
