@@ -40,11 +40,8 @@ def slopes_to_svg(
         sram_bytes: of the chip; ``None``: it is not marked.
         is_intensity: whether operations per byte are drawn instead of bytes.
     """
-    sizes = [int(size) for slope in slopes for size in (slope.curve.sizes[0], slope.curve.sizes[-1])]
-    sizes += [
-        int(size) for slope in slopes if slope.cloud.size for size in (slope.cloud[0].min(), slope.cloud[0].max())
-    ]
-    sizes += [sram_bytes] if sram_bytes else []
+    held = [np.concatenate((slope.curve.sizes, slope.cloud[0])) for slope in slopes]
+    sizes = [int(end) for each in held for end in (each.min(), each.max())] + ([sram_bytes] if sram_bytes else [])
     moved = [np.concatenate((slope.curve.traffic, slope.cloud[1])) for slope in slopes]
     heights = [_height(slope, words, is_intensity=is_intensity) for slope, words in zip(slopes, moved, strict=True)]
     ends = [float(end) for each in heights for end in (each.min(), each.max())]

@@ -81,26 +81,23 @@ class PlacementSummary:
 
 FORMAT: Final = "dfcompile-design/1"
 
-_capacity = partial(
-    figure, "of a chip; 0: unlimited", heading="of", table="memory", cell=",.0f", words=((0, "unlimited"),)
-)
-_part_of_memory = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
+_of_memory = partial(figure, table="memory", cell=",.0f")
+_capacity = partial(_of_memory, "of a chip; 0: unlimited", heading="of", words=((0, "unlimited"),))
+_part = partial(_of_memory, unit="bytes", hidden=0)
 
 
 @record()
 class DramParts:
     """What the memory of a chip is used for."""
 
-    weights: float = _part_of_memory(meaning="with what the file adds to them", heading="weights\nbytes")
-    gradients: float = _part_of_memory(meaning="of weights", heading="gradients\nbytes")
-    optimizer_states: float = _part_of_memory(
-        of="optimizer", meaning="of parameters", heading="optimizer\nstates\nbytes"
+    weights: float = _part("with what the file adds to them", heading="weights\nbytes")
+    gradients: float = _part("of weights", heading="gradients\nbytes")
+    optimizer_states: float = _part("of parameters", of="optimizer", heading="optimizer\nstates\nbytes")
+    activations_in_flight: float = _part(
+        "that wait for the backward pass", of="activations", heading="activations\nin\nflight\nbytes"
     )
-    activations_in_flight: float = _part_of_memory(
-        of="activations", meaning="that wait for the backward pass", heading="activations\nin\nflight\nbytes"
-    )
-    tables: float = _part_of_memory(meaning="embeddings, a matrix or a vector", heading="tables\nbytes")
-    waiting_tensors: float = _part_of_memory(meaning="between configurations", heading="waiting\ntensors\nbytes")
+    tables: float = _part("embeddings, a matrix or a vector", heading="tables\nbytes")
+    waiting_tensors: float = _part("between configurations", heading="waiting\ntensors\nbytes")
 
 
 @record("design")
@@ -125,9 +122,7 @@ class DesignSummary:
     power_w: float = figure("power of the machine", heading="power\n{}W")
     energy_j: float = figure("`power_w * time_s`", heading="energy\n{}J")
     sram_capacity_bytes: float = _capacity()
-    dram_bytes: float = figure(
-        "of a chip, most that is in use at a time", heading="DRAM\nbytes", table="memory", cell=",.0f"
-    )
+    dram_bytes: float = _of_memory("of a chip, most that is in use at a time", heading="DRAM\nbytes")
     dram_capacity_bytes: float = _capacity()
     chip_flop_per_s: float = figure("peak of one chip", unit="FLOP/s")
     dram_bytes_per_s: float = figure("between a chip and its DRAM", unit="B/s")
