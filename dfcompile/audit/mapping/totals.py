@@ -19,7 +19,6 @@ from dfcompile.audit.mapping.times import (
     audit_bound_by,
     audit_configurations,
     audit_parts,
-    audit_phases,
     audit_time,
     spatial_blocks,
 )
@@ -153,7 +152,8 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     times = TaskTimes(attained.dag, attained, system, point.mapping.options.overlap, exchanged)
     blocks = list(spatial_blocks(times))
     audit_configurations(f"{where}.configurations", summary.configurations, times)
-    audit_phases(f"{where}.phases", summary.phases, blocks)
+    for at, phase, (number, begin, end, tasks) in expect_rows(f"{where}.phases", summary.phases, blocks):
+        expect_figures(at, phase, configuration=number, start_cycle=begin, end_cycle=end, tasks=len(tasks))
     audit_parts(f"{where}.parts", summary.parts, point, times, blocks)
     audit_kernels(f"{where}.kernels", summary.kernels, times)
     audit_roofs(f"{where}.roofs", summary.roofs, system)
