@@ -58,16 +58,11 @@ def design_roofline_charts(report: Record) -> Iterator[Chart]:
         "files that leave something out of account. To the right of the dotted line: kernels whose data stays on the "
         "chip."
     )
-    for chart in roofline_charts(_design_mapping(report), ""):
+    for chart in roofline_charts(design_mapping(report), ""):
         yield replace(chart, caption=caption)
 
 
-def design_kernel_tables(report: Record) -> Iterator[SmallTable]:
-    """Yield a table of a design's kernels, if they are few."""
-    return kernel_tables(_design_mapping(report))
-
-
-def _design_mapping(report: Record) -> Record:
+def design_mapping(report: Record) -> Record:
     """Return the kernels of a design as those of a mapping."""
     flop, moved = (report.at(f"figures.{name}_per_s") for name in ("chip_flop", "dram_bytes"))
     kernels: list[Json] = [{**dict(one.values), "kernels": [one.text("name")]} for one in report.parts("kernels")]
