@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dfcompile.page.phrases import column, counted, quantity, share
+from dfcompile.page.phrases import column, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Mark, SmallTable, View, spread
 from dfcompile.page.views.choice import (
@@ -74,7 +74,7 @@ def _answer(best: ResultRow) -> str:
     lowering = f" with {best.lowering}" if 0 < len(best.lowering) <= _NAMED_LOWERING else ""
     found = f"{best.pes:,} PEs{lowering} take" if best.pes > 1 else f"1 PE{lowering} takes"
     moved, cost, time = (figures.number(name) for name in ("schedule.io_bytes", "mapping.cost_usd", "mapping.time_s"))
-    found += f" {counted(makespan, 'cycles')}" + ("" if time is None else f" ({quantity(time, 's')})")
+    found += f" {makespan:,} cycles" + ("" if time is None else f" ({quantity(time, 's')})")
     if gap is not None:
         proved = "proved: no schedule of these tasks is shorter"
         found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
