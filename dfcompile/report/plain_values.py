@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -162,14 +162,7 @@ def described_by(meaning: str) -> str:
     return LINK.sub(r"\1", meaning).replace("`", "")
 
 
-if TYPE_CHECKING:  # bounds and language models have rows as well, without what a model's report needs
-    from dfcompile.report.design.figures import DesignReport
-    from dfcompile.report.figures import Report
-
-AnyReport: TypeAlias = "Report | DesignReport"
-
-
-def report_rows(report: AnyReport) -> list[dict[str, Json]]:
+def report_rows(report: object) -> list[dict[str, Json]]:
     """Return a row per result, or the one of a design, all with the same names in the same order; no lists.
 
     The names are those of JSON, which carry the units. A name that an earlier part of the result has as well has the

@@ -247,7 +247,7 @@ def distinct_rows(*columns: npt.NDArray[np.integer]) -> Iterator[tuple[list[int]
     yield from zip(distinct.tolist(), counts.tolist(), strict=True)
 
 
-_SHAPES = {  # others are boxes
+_SHAPES = dict.fromkeys(NodeKind, "box") | {
     NodeKind.BUFFER: "cylinder",
     NodeKind.PSEUDO_SOURCE: "point",
     NodeKind.PSEUDO_SINK: "point",
@@ -261,7 +261,7 @@ def to_dot(dag: CanonicalDag) -> str:
     lines = [f"digraph {json_text(dag.name)} {{", '  node [shape=box, fontname="sans-serif"];']
     clusters: dict[str, list[str]] = {}
     for family in families_of(dag):
-        node = f"    n{family.scope} [label={json_text(family.label)}, shape={_SHAPES.get(family.kind, 'box')}];"
+        node = f"    n{family.scope} [label={json_text(family.label)}, shape={_SHAPES[family.kind]}];"
         clusters.setdefault(family.kernel, []).append(node)
     for number, (kernel, nodes) in enumerate(clusters.items()):
         opening = [f"  subgraph cluster_{number} {{", f"    label={json_text(kernel)};"]

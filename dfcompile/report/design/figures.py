@@ -1,11 +1,11 @@
 """The report on a solved design, frozen: each figure with its unit, its meaning and the tables that show it."""
 
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from dfcompile.report.figure import figure, record
 from dfcompile.report.figure import figure as described
-from dfcompile.report.figures import AssumptionSummary
+from dfcompile.report.figures import AssumptionSummary, Report
 from dfcompile.report.mapping_figures import BOUND_BY
 from dfcompile.report.plain_values import Json, schema_of
 
@@ -224,6 +224,9 @@ class DesignReport:
     corrections: tuple[CorrectionSummary, ...] = figure("figures that a switch of `--compat` changes")
     assumptions: tuple[AssumptionSummary, ...] = figure("as above")
     warnings: tuple[str, ...] = figure("as above", default=())
+
+
+AnyReport: TypeAlias = Report | DesignReport
 
 
 def design_schema() -> dict[str, Json]:
