@@ -6,6 +6,7 @@ form, version ``dfcompile-nodes/1``: an object with ``format``, ``name``, ``node
 ``cycles`` are those of an inference, ``exp_cycles_per_layer`` of FINN.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import gcd, lcm
@@ -18,6 +19,7 @@ from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import parsed_json
 
 _KINDS = ("sdf", "csdf")
+_DIGITS = re.compile(rf"[0-9]{{1,{len(str(LARGEST_NUMBER))}}}")
 _ENTITIES = ("<!DOCTYPE", "<!ENTITY")
 
 
@@ -130,16 +132,11 @@ def _numbers(where: str, what: str, text: str) -> tuple[int, ...]:
 
 
 def _number(where: str, what: str, text: str) -> int:
-    digits = text.strip()
-    if (
-        not (digits.isascii() and digits.isdecimal())
-        or len(digits) > len(str(LARGEST_NUMBER))
-        or int(digits) > LARGEST_NUMBER
-    ):
-        raise UserError(
-            f"{where}: found {what} {shortened(repr(text))} against whole numbers of at most {LARGEST_NUMBER}"
-        )
-    return int(digits)
+    found = _DIGITS.fullmatch(text.strip())
+    if found is None or int(found[0]) > LARGEST_NUMBER:
+        against = f"whole numbers of at most {LARGEST_NUMBER}"
+        raise UserError(f"{where}: found {what} {shortened(repr(text))} against {against}")
+    return int(found[0])
 
 
 FORMAT = "dfcompile-nodes/1"

@@ -74,9 +74,8 @@ def _audit_figures(summary: reported.DesignSummary, account: DesignAccount) -> N
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
     expect_figures(where, summary, NEAR_EXACT, dram_bytes=account.memory.total)
     if machine.dram_bytes:
-        comparing.expect_at_least(
-            f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING
-        )
+        capacity = f"{where}.dram_capacity_bytes"
+        comparing.expect_at_least(capacity, machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING)
     expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, NEAR_EXACT, **asdict(account.memory))
 
 

@@ -86,9 +86,8 @@ def _least_of_all(known: KnownAlternatives, tasks: TasksOf) -> tuple[int, int]:
         made = {f"x{place}" for place, array in op.inputs.items() if array in there}
         ways = [_lowered(way, operands, made, tasks) for way in op.expansions]
         for place, array in op.outputs.items():
-            there[array] = _soonest(
-                [done.there[way.results[place]] for way, done in zip(op.expansions, ways, strict=True)]
-            )
+            made_there = [done.there[way.results[place]] for way, done in zip(op.expansions, ways, strict=True)]
+            there[array] = _soonest(made_there)
         end = max(end, min(done.end for done in ways))
         work += min(done.work for done in ways)
     return end, work

@@ -177,9 +177,8 @@ class ValueWires:
 
         inputs, place = max(family.inputs, 1), place_bits(one)
         pins = {name: f"{label}_{name}[{NUMBER_BITS} * i +: {NUMBER_BITS}]" for name in numbers}
-        pins |= {
-            "takes": f"{of_task('pull', 1, inputs)} & {of_task('available', 1, inputs)}" if family.inputs else _NONE
-        }
+        takes = f"{of_task('pull', 1, inputs)} & {of_task('available', 1, inputs)}"
+        pins |= {"takes": takes if family.inputs else _NONE}
         pins |= {name: f"{label}_{name}[i]" for name in ("reads", "writes", "finals")}
         pins |= {"words": of_task("words", word_bits(one), inputs), "value": of_task("value", WORD_BITS[one.dtype])}
         pins |= {"place": of_task("place", place)}

@@ -4,6 +4,7 @@ A part that a row knows and does not have here is refused by the name of its fie
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import floordiv
 
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.rows import Family, Said
@@ -298,12 +299,9 @@ def image_tokens(fields: Fields) -> tuple[int, int]:
     if kind not in known:
         raise fields.wrong("encoder", f"{str(kind)[:40]!r} against one of {', '.join(known)}")
     is_swin = kind == "donut-swin"
-    inner = Fields(
-        values, _SWIN if is_swin else _DEFAULTS, fields.name, str(kind), f"{fields.where}: encoder", fields.taken
-    )
-    patches = [
-        size // patch for size, patch in zip(_sides(inner, "image_size"), _sides(inner, "patch_size"), strict=True)
-    ]
+    defaults = _SWIN if is_swin else _DEFAULTS
+    inner = replace(fields, values=values, defaults=defaults, family=str(kind), where=f"{fields.where}: encoder")
+    patches = list(map(floordiv, _sides(inner, "image_size"), _sides(inner, "patch_size")))
     if not is_swin:
         return patches[0] * patches[1] + _BESIDE[str(kind)], inner.count("hidden_size")
     depths = inner.stated("depths")

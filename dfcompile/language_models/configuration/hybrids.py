@@ -139,7 +139,7 @@ def _mamba_of(names: MambaNames) -> Callable[[Fields, int], Mixer]:
 
 
 _DELTA = replace(BIASED, gate=True, gate_bias=BIAS, qk_norm=True, mixing=_mixing(gated_delta, _every_fourth))
-_DELTA_EXPERTS = Mixture(shared_width="shared_expert_intermediate_size", shared_gate=True)
+_MIXTURE = Mixture(shared_width="shared_expert_intermediate_size", shared_gate=True)
 _SHORT = Family(
     qk_norm=True,
     width=("block_ff_dim", "intermediate_size"),
@@ -182,11 +182,9 @@ HYBRIDS: Mapping[str, Family] = {
         mixing=_mixing(lightning, lambda fields, layers: _kinds(fields, layers, lambda layer: layer % 2 == 0)),
     ),
     "olmo_hybrid": replace(BIASED, qk_norm=True, whole_norm=True, mixing=_mixing(gated_delta, _one_at_least)),
-    "qwen3_5_moe_text": replace(_DELTA, experts=_DELTA_EXPERTS),
+    "qwen3_5_moe_text": replace(_DELTA, experts=_MIXTURE),
     "qwen3_5_text": _DELTA,
-    "qwen3_next": replace(
-        _DELTA, experts=replace(_DELTA_EXPERTS, every="decoder_sparse_step", dense="mlp_only_layers")
-    ),
+    "qwen3_next": replace(_DELTA, experts=replace(_MIXTURE, every="decoder_sparse_step", dense="mlp_only_layers")),
     "recurrent_gemma": Family(
         qkv_bias=BIAS, output_bias=True, mlp_bias=True, adjusted_width=lambda _, width: width // 2,
         mixing=_mixing(rg_lru, _blocks),
@@ -198,16 +196,14 @@ _MAMBA = MambaNames(
     inner="intermediate_size", state="state_size", taps="conv_kernel", expand="expand", rank="time_step_rank",
     convolution_bias="use_conv_bias", opening_bias="use_bias", closing_bias="use_bias",
 )  # fmt: skip
-_MAMBA_TWO = replace(
-    _MAMBA, inner="", rank="", heads="num_heads", head="head_dim", groups="n_groups", chunk="chunk_size"
-)
-_NEMOTRON = replace(_MAMBA_TWO, state="ssm_state_size", expand="", heads="mamba_num_heads", head="mamba_head_dim")
+_MAMBA2 = replace(_MAMBA, inner="", rank="", heads="num_heads", head="head_dim", groups="n_groups", chunk="chunk_size")
+_NEMOTRON = replace(_MAMBA2, state="ssm_state_size", expand="", heads="mamba_num_heads", head="mamba_head_dim")
 
 
 def _mamba_alone(fields: Fields) -> Model:
     """Return a model whose layers are mixers alone."""
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    mixer = mamba(_MAMBA_TWO if fields.family == "mamba2" else _MAMBA, fields, hidden)
+    mixer = mamba(_MAMBA2 if fields.family == "mamba2" else _MAMBA, fields, hidden)
     return model_of_layers(fields, hidden, (Layer(None, None, 1, mixer=mixer),) * layers)
 
 

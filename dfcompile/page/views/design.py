@@ -29,10 +29,8 @@ def _answer(report: Record) -> str:
     figures = report.part("figures")
     ways = ((name, figures.number(f"{name}_parallel")) for name in ("tensor", "pipeline", "data", "sequence"))
     degrees = ", ".join(f"{name} {degree:,}" for name, degree in ways if degree is not None and degree > 1)
-    chips, used, cost = (figures.number(path) for path in ("chips", "utilization", "cost_usd"))
-    found = (
-        f"{quantity(figures.number('time_s') or 0, 's')} on {chips or 1:,} {'chips' if (chips or 1) > 1 else 'chip'}"
-    )
+    time, chips, used, cost = (figures.number(path) for path in ("time_s", "chips", "utilization", "cost_usd"))
+    found = f"{quantity(time or 0, 's')} on {chips or 1:,} {'chips' if (chips or 1) > 1 else 'chip'}"
     found += f" ({degrees})" if degrees else ""
     found += "" if used is None else f", at {share(used)} of the peak"
     if cost is not None:

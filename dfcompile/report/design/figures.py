@@ -81,9 +81,7 @@ class PlacementSummary:
 
 FORMAT: Final = "dfcompile-design/1"
 
-_of_memory = partial(figure, table="memory", cell=",.0f")
-_capacity = partial(_of_memory, "of a chip; 0: unlimited", heading="of", words=((0, "unlimited"),))
-_part = partial(_of_memory, unit="bytes", hidden=0)
+_part = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
 
 
 @record()
@@ -121,9 +119,15 @@ class DesignSummary:
     cost_usd: float = figure("price of the machine", heading="cost\nUSD", cell=",.0f")
     power_w: float = figure("power of the machine", heading="power\n{}W")
     energy_j: float = figure("`power_w * time_s`", heading="energy\n{}J")
-    sram_capacity_bytes: float = _capacity()
-    dram_bytes: float = _of_memory("of a chip, most that is in use at a time", heading="DRAM\nbytes")
-    dram_capacity_bytes: float = _capacity()
+    sram_capacity_bytes: float = figure(
+        "of a chip; 0: unlimited", heading="of", table="memory", cell=",.0f", words=((0, "unlimited"),)
+    )
+    dram_bytes: float = figure(
+        "of a chip, most that is in use at a time", heading="DRAM\nbytes", table="memory", cell=",.0f"
+    )
+    dram_capacity_bytes: float = figure(
+        "of a chip; 0: unlimited", heading="of", table="memory", cell=",.0f", words=((0, "unlimited"),)
+    )
     chip_flop_per_s: float = figure("peak of one chip", unit="FLOP/s")
     dram_bytes_per_s: float = figure("between a chip and its DRAM", unit="B/s")
     dram_parts_bytes: DramParts = figure("what `dram_bytes` is made of")
