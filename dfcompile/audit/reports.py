@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import floor
+from math import floor, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -323,14 +323,12 @@ def _audit_rivals(where: str, found: RivalsSummary | None, selection: Selection,
     if found is None or not selection.is_taken:
         expect(f"{where}: whether there are some", found is not None, selection.is_taken)
         return
-    makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None
+    makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else inf
     counts = {"scheduled": 0, "excluded": 0, "estimated": selection.unseen}
     for rival in selection.rivals:
         if rival.score is not None:
             counts["scheduled"] += 1
-        elif rival.is_excluded or (
-            makespan is not None and range_of(rival.sketch.estimate, point.pes).least_cycles >= makespan
-        ):
+        elif rival.is_excluded or range_of(rival.sketch.estimate, point.pes).least_cycles >= makespan:
             counts["excluded"] += 1
         else:
             counts["estimated"] += 1

@@ -320,11 +320,8 @@ class Planning:
         demand, seconds = self._demand, self._seconds(degrees)
         load = demand.load(-(-demand.users // degrees.data), Batching.APART, max(demand.prompt, 1))
         seconds(Batch("held", decodes(load, load.users, at_end=True)))
-        alone = replace(load, users=1)
-        least = (
-            min(seconds(Batch("alone", decodes(replace(alone, kinds=(kind,)), 1))) for kind in alone.requests)
-            / demand.drafts.tokens
-        )
+        alone = (decodes(replace(load, users=1, kinds=(kind,)), 1) for kind in load.requests)
+        least = min(seconds(Batch("alone", groups)) for groups in alone) / demand.drafts.tokens
         if least > demand.tpot_s:
             self._least = min(self._least, least)
             return False

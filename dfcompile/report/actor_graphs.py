@@ -108,11 +108,9 @@ def answer(report: ActorsReport) -> str:
     if report.period_cycles is None:
         return f"{subject} ends in a deadlock: {'; '.join(report.deadlock)}."
     period, least = report.period_cycles, report.least_period_cycles
-    slower = (
-        f", {float(period / least):.4g} times the least: full channels stall it"
-        if period > least
-        else ", as with channels of any size"
-    )
+    slower = ", as with channels of any size"
+    if period > least:
+        slower = f", {float(period / least):.4g} times the least: full channels stall it"
     minimal = "; no single one of them can be smaller" if report.sizes == "minimal" else ""
     return (
         f"{subject} has a period of {float(period):,.12g} cycles with {report.size_tokens:,} tokens in its "

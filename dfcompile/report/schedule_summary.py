@@ -54,10 +54,8 @@ def summarize_schedules(
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
     cycles = scheduled.schedule.makespan_cycles
-    others = tuple(
-        WhatIfSummary(one.change, one.makespan_cycles, length_ratio(one.makespan_cycles, cycles), one.anew_cycles)
-        for one in scheduled.what_if
-    )
+    ratios = ((one, length_ratio(one.makespan_cycles, cycles)) for one in scheduled.what_if)
+    others = tuple(filled(WhatIfSummary, one, ratio=ratio) for one, ratio in ratios)
     return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, what_if=others)
 
 

@@ -164,10 +164,8 @@ def _grid_rows(columns: Sequence[Column], width: int) -> Iterator[list[str]]:
         " " + "─" * (sum(widths) + GAP * (len(widths) - 1)),
     ]
     for cells in zip(*(column.shown for column in columns), strict=True):
-        texts = [
-            folded(cell, size) if column.is_text else [cell]
-            for cell, column, size in zip(cells, columns, widths, strict=True)
-        ]
+        placed = zip(cells, columns, widths, strict=True)
+        texts = [folded(cell, size) if column.is_text else [cell] for cell, column, size in placed]
         yield _row(texts, columns, widths)
 
 

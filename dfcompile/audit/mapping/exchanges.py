@@ -157,16 +157,15 @@ class ShardedGraph:
             part, whole = self._iterations(self.kernels[tensor.uses[0].kernel])
             return replace(tensor, size_bytes=-(-tensor.size_bytes * part // whole))
         layouts = [layout for use in tensor.uses for layout in self.needed(tensor, use.kernel)]
+        elements = tensor.elements
         if tensor.source:
             layouts.append(self.made(tensor))
             made = [one.layouts[1] for one in exchanges if one.tensor == tensor.name]
             layouts += made[-1:] if not tensor.uses else []  # an output that is completed
-            held = max(array_shares.most_elements(layout, tensor.elements) for layout in layouts)
+            held = max(array_shares.most_elements(layout, elements) for layout in layouts)
         else:
-            held = sum(
-                array_shares.most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements)
-            )
-            held = held if layouts else tensor.elements
+            held = sum(array_shares.most_elements(layout, elements) for layout in _different(layouts, elements))
+            held = held if layouts else elements
         return replace(tensor, size_bytes=min(tensor.size_bytes, held * tensor.element_bytes))
 
 

@@ -48,10 +48,8 @@ def composed(row: Family) -> Callable[[Fields], Model]:
         )
         reaches = _reaches(row, fields, layers)
         mlps = _mlps(row, fields, layers, mlp)
-        made = tuple(
-            replace(layer, attention=replace(attention, reach=reach), mlp=one)
-            for reach, one in zip(reaches, mlps, strict=True)
-        )
+        differing = zip(reaches, mlps, strict=True)
+        made = tuple(replace(layer, attention=replace(attention, reach=one), mlp=other) for one, other in differing)
         if row.mixing is not None:
             made = row.mixing(fields, made)
         positions = fields.count(*row.positions) + row.further_positions if row.positions else 0

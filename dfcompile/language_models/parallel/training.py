@@ -255,19 +255,19 @@ class Trainings:
 
     def _updated(self, stage: Sequence[_Cost], degrees: Degrees) -> int:
         """Return the weights that a chip updates: of shared states its part."""
+        parts = self._weights(stage, degrees)
+        return sum(-(-part // chips) if self._training.shards_optimiser else part for part, _, chips in parts)
+
+    def _weights(self, stage: Sequence[_Cost], degrees: Degrees) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Return elements that all replicas have, and those of experts; the group that has the same of each."""
         shared, experts = sum(cost.weights.shared for cost in stage), sum(cost.weights.experts for cost in stage)
-        if not self._training.shards_optimiser:
-            return shared + experts
-        return -(-shared // degrees.data) + -(-experts // _replicas(degrees))
+        replicas = degrees.stage_chips // degrees.expert_group
+        return (shared, degrees.tensor, degrees.data), (experts, degrees.expert_group, replicas)
 
     def _gradients_s(self, stage: Sequence[_Cost], degrees: Degrees) -> float:
         """Return the seconds of the sums over replicas; where states are shared, new weights are gathered instead."""
         seconds, chips = 0.0, self._deployments
-        shared, experts = sum(cost.weights.shared for cost in stage), sum(cost.weights.experts for cost in stage)
-        for elements, stride, count in (
-            (shared, degrees.tensor, degrees.data),
-            (experts, degrees.expert_group, _replicas(degrees)),
-        ):
+        for elements, stride, count in self._weights(stage, degrees):
             group = chips.group(stride, count)
             if not self._training.shards_optimiser:
                 seconds += chips.collectives.all_reduce(group, GRADIENTS.bytes_of(elements))
@@ -294,10 +294,8 @@ class Trainings:
         device, held = self._case.device, found.held
         if not device.capacity_bytes or held.total <= device.capacity_bytes:
             return
-        parts = ", ".join(
-            f"{getattr(held, name) / _GIB:.1f} of {name}"
-            for name in ("weights", "gradients", "optimiser", "activations")
-        )
+        names = ("weights", "gradients", "optimiser", "activations")
+        parts = ", ".join(f"{getattr(held, name) / _GIB:.1f} of {name}" for name in names)
         against = f"against {device.capacity_bytes / _GIB:.1f} ({found.degrees.name}; --recompute, or more chips)"
         message = f"system {device.name!r}: found {held.total / _GIB:.1f} GiB on a chip ({parts}) {against}"
         raise InfeasibleError(message, "capacity", float(held.total))
@@ -313,11 +311,6 @@ def in_flight(stage: int, stages: int, micro_batches: int, runs: int) -> Fractio
         return Fraction(min(micro_batches, stages - stage))
     warm = (runs - 1) * stages + 2 * (stages - 1 - stage) + 1
     return min(Fraction(micro_batches), Fraction(warm, runs))
-
-
-def _replicas(degrees: Degrees) -> int:
-    """Chips of a stage that hold the same experts."""
-    return degrees.stage_chips // degrees.expert_group
 
 
 MICRO_BATCHES = (1, 2, 4, 8, 16)  # sequences of a micro-batch that are tried

@@ -156,10 +156,8 @@ def timed_step(
     """
     alone = ((kernel, timer(kernel, device)) for kernel in kernels)
     timed = tuple(TimedKernel(kernel, within_limits(kernel, device, time), time) for kernel, time in alone)
-    parts = tuple(
-        _part_time(part, count, list(members), transfers)
-        for (part, count), members in groupby(timed, key=lambda one: (one.kernel.part, one.kernel.count))
-    )
+    alike = groupby(timed, lambda one: (one.kernel.part, one.kernel.count))
+    parts = tuple(_part_time(part, count, list(members), transfers) for (part, count), members in alike)
     exec_s = math.fsum(part.count * part.exec_s for part in parts)
 
     def whole(name: str) -> float:

@@ -167,10 +167,8 @@ def chosen_options(rows: Sequence[ResultRow]) -> Iterator[tuple[str, str]]:
 
 
 def _other_lowerings(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
-    beside = sorted(
-        (row for row in rows if row.pes == best.pes and row is not best and isfinite(row.makespan)),
-        key=lambda row: row.makespan,
-    )
+    same = (row for row in rows if row.pes == best.pes and row is not best and isfinite(row.makespan))
+    beside = sorted(same, key=lambda row: row.makespan)
     if not beside:
         return
     said = [f"{shortened(row.lowering) or 'another'} {_against(row, best)}" for row in beside[:_OTHERS]]

@@ -176,13 +176,11 @@ _MOVED = (("has to move", "least_bytes"), ("moves more", "excess_bytes"))
 
 def _operators(best: ResultRow) -> Iterator[Chart]:
     """Yield what the operators hold the PEs for, and what they move: beside the schedule, in its colours."""
-    cycles = "Where the cycles of the PEs go", Axis("PE cycles"), _PARTS
-    traffic = "DRAM traffic of each operator", Axis("bytes"), _MOVED
-    for (title, axis, parts), operators in (
-        (cycles, best.figures.parts("over_expansions.operators")),
-        (traffic, best.figures.parts("traffic.operators")),
+    for title, axis, parts, where in (
+        ("Where the cycles of the PEs go", Axis("PE cycles"), _PARTS, "over_expansions.operators"),
+        ("DRAM traffic of each operator", Axis("bytes"), _MOVED, "traffic.operators"),
     ):
-        ordered = sorted(operators, key=lambda each: -sum(each.number(path) or 0 for _, path in parts))
+        ordered = sorted(best.figures.parts(where), key=lambda each: -sum(each.number(path) or 0 for _, path in parts))
         shown = ordered[:_ROWS_OF_OPERATORS]
         marks = tuple(
             Mark(each.text("operator"), each.number(path) or 0, series) for each in shown for series, path in parts
@@ -190,7 +188,5 @@ def _operators(best: ResultRow) -> Iterator[Chart]:
         caption = f"Of {best.name}; the largest first."
         left = len(ordered) - len(shown)
         caption += f" {left:,} smaller operators are in the table alone." if left > 0 else ""
-        axes = Axis("operator"), axis
-        yield Chart(
-            ChartKind.ROWS, title, caption, *axes, marks, colouring=Colouring.STRENGTH, is_beside=True
-        )  # fmt: skip
+        across, how = Axis("operator"), Colouring.STRENGTH
+        yield Chart(ChartKind.ROWS, title, caption, across, axis, marks, colouring=how, is_beside=True)
