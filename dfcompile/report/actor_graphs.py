@@ -75,7 +75,7 @@ class ActorsReport:
 def summarize_actors(graph: ActorGraph, sized: Sized) -> ActorsReport:
     """Return the report on a graph."""
     names = [actor.name for actor in graph.actors]
-    firings = [count * graph.iterations for count in graph.firings]
+    fired = zip(graph.actors, (count * graph.iterations for count in graph.firings), strict=True)
     return filled(
         ActorsReport,
         sized,
@@ -83,10 +83,7 @@ def summarize_actors(graph: ActorGraph, sized: Sized) -> ActorsReport:
         subject=graph.name,
         sizes="minimal" if sized.is_minimal else "stated",
         size_tokens=sum(size or 0 for size in sized.sizes),
-        actors=tuple(
-            ActorSummary(actor.name, count, count // len(actor.cycles) * sum(actor.cycles))
-            for actor, count in zip(graph.actors, firings, strict=True)
-        ),
+        actors=tuple(ActorSummary(one.name, count, count // len(one.cycles) * sum(one.cycles)) for one, count in fired),
         channels=tuple(
             ChannelSummary(
                 one.name, names[one.source], _rates(one.written), _rates(one.read), names[one.target], one.tokens, size

@@ -8,14 +8,7 @@ from dfcompile.rtl.circuit import Circuit, Family
 from dfcompile.rtl.datapath import Computation, Datapath
 from dfcompile.rtl.signals import Signals, identifier, regular_rows
 from dfcompile.rtl.top_module import module_head
-from dfcompile.rtl.values_module import (
-    NUMBER_BITS,
-    number_table,
-    place_bits,
-    task_numbers,
-    values_module,
-    word_bits,
-)
+from dfcompile.rtl.values_module import NUMBER_BITS, number_table, place_bits, task_numbers, values_module, word_bits
 
 INPUT = "input"  # number of the input that a simulation begins with, as ``+input=3``
 _NONE = "1'b0"

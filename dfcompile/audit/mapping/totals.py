@@ -15,13 +15,7 @@ from dfcompile.audit.comparing import (
 )
 from dfcompile.audit.mapping.bounds import audit_bound, audit_roofs, require_part
 from dfcompile.audit.mapping.exchanges import ShardedGraph
-from dfcompile.audit.mapping.times import (
-    audit_bound_by,
-    audit_configurations,
-    audit_parts,
-    audit_time,
-    spatial_blocks,
-)
+from dfcompile.audit.mapping.times import audit_bound_by, audit_configurations, audit_parts, audit_time, spatial_blocks
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, TensorRole
 from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, TensorKind, check_mapping
 from dfcompile.dfmodel_backend.check.array_shares import layout_of, most_elements

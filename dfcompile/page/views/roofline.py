@@ -172,10 +172,8 @@ def _kind(held: Sequence[str]) -> str:
 
 
 def _held(layout: Record, held: Sequence[str], chips: tuple[float | int, ...]) -> str:
-    parts = [
-        f"{each} over {count:,} chips" if each != "whole" else f"whole on {count:,} chips"
-        for each, count in zip(held, chips, strict=True)
-    ]
+    pairs = zip(held, chips, strict=True)
+    parts = [f"{each} {'on' if each == 'whole' else 'over'} {count:,} chips" for each, count in pairs]
     own, all_ = layout.number("chip_elements") or 0, layout.number("elements") or 0
     return f"{layout.text('tensor')}: {'; '.join(parts)}; {own:,} of {all_:,} elements on a chip"
 

@@ -203,11 +203,8 @@ def study_record(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped:
 
 def study_rows(study: Study) -> list[dict[str, Json]]:
     """Return a row per kernel of all steps."""
-    return [
-        {"system": study.device.name, "step": step.step, **to_record(kernel)}
-        for step in figures_of(study)
-        for kernel in step.kernels
-    ]
+    kernels = ((step.step, kernel) for step in figures_of(study) for kernel in step.kernels)
+    return [{"system": study.device.name, "step": step, **to_record(kernel)} for step, kernel in kernels]
 
 
 @record("plans")
