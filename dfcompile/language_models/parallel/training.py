@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
-from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_weight_bytes
+from dfcompile.language_models.footprint import layer_weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import Experts, Layer
 from dfcompile.language_models.parallel import degrees as sharing
@@ -34,7 +34,7 @@ from dfcompile.language_models.steps.training_kernels import (
     state_bytes,
     update_kernel,
 )
-from dfcompile.language_models.times.step_time import StepTime, timed_step
+from dfcompile.language_models.times.step_time import StepTime
 from dfcompile.records import replace
 
 _COUNTED = uniform(FORMATS["int8"])  # a byte per element
@@ -138,6 +138,7 @@ class Trainings:
         self._case = replace(case, model=replace(case.model, layers=layers), precision=uniform(form))
         self._training = training
         self._deployments = Deployments(self._case, chips)
+        self._time = self._deployments.time
 
     def step(self, degrees: Degrees) -> TrainingStep:
         """Return the step under some degrees.
@@ -236,9 +237,7 @@ class Trainings:
         made = end_passes(case.model, batch, case.precision, -(-case.model.vocabulary // chips), split)
         amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden)
         summed = self._deployments.collectives.all_reduce(self._deployments.group(1, chips), amount)
-        tables, matrix = (count(case.model, _COUNTED, chips) for count in (embedding_bytes, head_bytes))
-        if case.model.tied and degrees.pipeline > 1:
-            matrix += tables  # the last stage has a copy of the embedding
+        tables, matrix = self._deployments.end_bytes(degrees, _COUNTED)
         return self._cost(made[0], summed, Weights(tables)), self._cost(made[1], summed, Weights(matrix))
 
     def _held(self, stage: Sequence[_Cost], at: int, degrees: Degrees) -> Held:
@@ -286,9 +285,6 @@ class Trainings:
         for end in (end for end in ends if any(one is end for one in here)):
             kernels += [*end.kernels.forward, *end.kernels.backward]
         return kernels
-
-    def _time(self, kernels: Sequence[Kernel]) -> StepTime:
-        return timed_step(kernels, self._case.device, self._case.timer, self._case.transfers)
 
     def _check_held(self, found: TrainingStep) -> None:
         device, held = self._case.device, found.held
