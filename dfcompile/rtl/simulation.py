@@ -64,15 +64,6 @@ class Simulated(Struct, frozen=True):
     outputs: tuple[str, ...] = ()
 
 
-def counted_cycles(folder: Path, simulator: str, fifos: Fifos) -> dict[str, int | None]:
-    """Simulate the circuits of a folder; return the cycles of each module, ``None`` if it ends in a deadlock.
-
-    Raises:
-        UserError: the simulator fails.
-    """
-    return {module: one.cycles for module, (one,) in simulated(folder, simulator, fifos).items()}
-
-
 def simulated(
     folder: Path, simulator: str, fifos: Fifos, inputs: int = 1, waves: Path | None = None
 ) -> dict[str, tuple[Simulated, ...]]:
