@@ -141,12 +141,14 @@ class Served(Struct, frozen=True):
     Attributes:
         ttft_s: from the request to the first token.
         tpot_s: between two later tokens, in the mean.
+        decode_s: of a step without a prompt.
         is_queued: whether prompts wait for each other.
         steps: of the replica while every user has one turn, each with how many of it there are.
     """
 
     ttft_s: float
     tpot_s: float
+    decode_s: float
     is_queued: bool
     steps: Steps
 
@@ -220,7 +222,7 @@ def _times(steps: Steps, count: float) -> Steps:
 def _seen(load: Load, ttft_s: float, decode: float, others_s: float, steps: Steps) -> Served:
     """Return what users see whose answers take longer by what the prompts of others take."""
     step = decode + (others_s / load.later if load.later else 0.0)
-    return Served(ttft_s, step / load.drafts.tokens, is_queued=False, steps=steps)
+    return Served(ttft_s, step / load.drafts.tokens, decode, is_queued=False, steps=steps)
 
 
 def _filled(load: Load, seconds: Seconds, decode: float) -> Served:
@@ -238,7 +240,7 @@ def _filled(load: Load, seconds: Seconds, decode: float) -> Served:
     mixed, steps = seconds(full), prompt / (prompts * new)
     if users * steps > steps + later:
         first = max((users * steps - later) * mixed, math.ceil(steps) * mixed)
-        return Served(first, mixed / load.drafts.tokens, is_queued=True, steps=((full, users * steps),))
+        return Served(first, mixed / load.drafts.tokens, decode, is_queued=True, steps=((full, users * steps),))
     others, alone = (users - 1) * max(0.0, steps * (mixed - decode)), Batch("decode", decodes(load, users))
     run = (full, users * steps), (alone, steps + later - users * steps)
     return _seen(load, math.ceil(steps) * mixed, decode, others, run)
@@ -268,4 +270,4 @@ def served_separately(load: Load, seconds: Seconds, reading: float, sending: flo
         users = settled
     stay = load.later * decode
     is_queued = turn > first + stay
-    return Served(turn - stay, decode / load.drafts.tokens, is_queued, ((batch, turn / decode),))
+    return Served(turn - stay, decode / load.drafts.tokens, decode, is_queued, ((batch, turn / decode),))
