@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dfcompile.language_models.configuration.family import Family, Windows
-from dfcompile.language_models.configuration.nested import TEXT_TYPES
-from dfcompile.language_models.configuration.rows import ROWS
+from dfcompile.language_models.configuration.reading import TEXT_TYPES
+from dfcompile.language_models.configuration.rows import ROWS, Family, Windows
 
 BUILT = Path(__file__).parent / "data" / "llm" / "built_families.jsonl"
 OTHERS_BUILT = BUILT.with_name("built_others.jsonl")

@@ -6,10 +6,9 @@ from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from dfcompile.report import figures as report
-from dfcompile.report.design.figures import DesignReport, DesignSummary
+from dfcompile.report.design.figures import AnyReport, DesignReport, DesignSummary
 from dfcompile.report.figure import fields_of
 from dfcompile.report.mapping_figures import MappingSummary
-from dfcompile.report.rows import AnyReport
 
 RecordT = TypeVar("RecordT")
 HOSTILE = "conv|1\n\x1b[31m"  # a name that breaks lines and tables, and colours a terminal

@@ -37,7 +37,7 @@ PLANTED = (
     ("rooms of the canonical DAG", "canonical_dag/analysis.py", "dfcompile.canonical_dag.builder"),
     ("rooms of the scheduler", "scheduler/bounds/planted.py", "dfcompile.scheduler.partitioners.spatial"),
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),
-    ("rooms of circuits", "rtl/regular_rows.py", "dfcompile.rtl.folder"),
+    ("rooms of circuits", "rtl/signals.py", "dfcompile.rtl.folder"),
     ("rooms of the page", "page/views/planted.py", "dfcompile.page.document"),
     ("rooms of language models", "language_models/machines/planted.py", "dfcompile.language_models.times"),
     ("the canonical DAG imports no other stage", "canonical_dag/planted.py", "dfcompile.frontend"),

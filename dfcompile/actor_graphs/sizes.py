@@ -65,8 +65,9 @@ def sized_as_stated(graph: ActorGraph, sizes: tuple[int | None, ...]) -> Sized:
             raise UserError(
                 f"channel {channel.name!r}: found {channel.tokens} tokens in the beginning against a size of {size}"
             )
+    bounded = {number: size for number, size in enumerate(sizes) if size is not None}
     least = least_period(graph)
-    return Sized(sizes, SelfTimed(graph, _bounded(sizes)).run(), least, is_minimal=False)
+    return Sized(sizes, SelfTimed(graph, bounded).run(), least, is_minimal=False)
 
 
 def minimal_sizes(graph: ActorGraph) -> Sized:
@@ -97,11 +98,9 @@ def minimal_sizes(graph: ActorGraph) -> Sized:
                 fewest = tried + 1
             else:
                 grains[number], execution = tried, shorter
-    sizes = tuple(
-        channel.least_size + channel.grain * grains[number] if number in grains else None
-        for number, channel in enumerate(graph.channels)
-    )
-    return Sized(sizes, SelfTimed(graph, _bounded(sizes)).run(), least, is_minimal=True)
+    sizes = sizes_with(grains)
+    stated = tuple(map(sizes.get, range(len(graph.channels))))
+    return Sized(stated, SelfTimed(graph, sizes).run(), least, is_minimal=True)
 
 
 _NEAR = (6, 24)  # actors
@@ -128,7 +127,3 @@ def _kept(
             return None
     execution = SelfTimed(graph, sizes, begin=begin)
     return execution if execution.keeps(period) else None
-
-
-def _bounded(sizes: tuple[int | None, ...]) -> dict[int, int]:
-    return {number: size for number, size in enumerate(sizes) if size is not None}

@@ -17,7 +17,7 @@ from dfcompile.options.readers import File
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 from dfcompile.report.traffic_bounds import BoundsReport, DieRow, bounds_record, bounds_rows, bounds_table, size_text
-from dfcompile.visualization.effectual_buffers import EffectualBuffer
+from dfcompile.visualization.ski_slopes import EffectualBuffer
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.host.inputs import readable_text
 from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
+from dfcompile.language_models.footprint import kv_elements_per_token
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import exported_trace
 from dfcompile.language_models.graph.kernels import GraphKernel, Trace, graph_kernels, total_macs
@@ -18,7 +19,6 @@ from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_s
 from dfcompile.language_models.model import Mask
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case
-from dfcompile.language_models.parameters import kv_elements_per_token
 from dfcompile.language_models.steps.batch import LARGEST, Batch, Sequences, chunked_batch, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Fusion, Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
@@ -33,8 +33,7 @@ from dfcompile.records import replace
 from dfcompile.report.language_models.figures import KernelFigures, study_record, study_rows
 from dfcompile.report.language_models.mapped import mapped_lines, mapped_record, mapped_rows
 from dfcompile.report.language_models.tables import study_table
-from dfcompile.report.plain_values import Json, rounded
-from dfcompile.report.rows import text_names
+from dfcompile.report.plain_values import Json, rounded, text_names
 from dfcompile.report.text_tables import Column, Table, page
 
 

@@ -12,6 +12,7 @@ from dfcompile.api.runs import Shown
 from dfcompile.errors import UserError
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.deployment import NOTHING, Case
+from dfcompile.language_models.parallel.training import training_plans
 from dfcompile.language_models.planner import Demand, plans
 from dfcompile.language_models.serving import Drafts, Lengths
 from dfcompile.language_models.steps.batch import LARGEST, Batch, Sequences
@@ -19,15 +20,13 @@ from dfcompile.language_models.steps.kernel import Fusion
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.steps.training_kernels import Recompute, TrainingChoices
 from dfcompile.language_models.study import Study, case_of, study_of
-from dfcompile.language_models.training import training_plans
 from dfcompile.options.language_models import LanguageOptions
 from dfcompile.options.numbers import read_real
 from dfcompile.records import replace
 from dfcompile.report.columns import table_columns
-from dfcompile.report.language_models.plans import PlanFigures, TrainingFigures, plan_figures, training_figures
+from dfcompile.report.language_models.figures import PlanFigures, TrainingFigures, plan_figures, training_figures
 from dfcompile.report.language_models.tables import kernel_table
-from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.rows import rows_of, text_names
+from dfcompile.report.plain_values import Json, rows_of, text_names, to_record
 from dfcompile.report.text_tables import Table, binary, folded, listed, page
 
 

@@ -21,8 +21,7 @@ from dfcompile.host.printable import json_text
 from dfcompile.options.readers import one_of
 from dfcompile.options.shared import ROW_FORMATS
 from dfcompile.report.figures import Report, Result
-from dfcompile.report.plain_values import Json, to_record
-from dfcompile.report.rows import AnyReport, report_rows, rows_csv, text_names
+from dfcompile.report.plain_values import Json, report_rows, rows_csv, text_names, to_record
 from dfcompile.report.tables import report_table
 from dfcompile.report.text_tables import WIDTH
 from dfcompile.scheduler import Schedule, ScheduleFigures
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from dfcompile.driver import Exploration
     from dfcompile.options.readers import File
     from dfcompile.page.provenance import Link
+    from dfcompile.report.design.figures import AnyReport
     from dfcompile.visualization.dataflow import Dataflow
 
 FROM_PYTHON: Final = "made by a Python program: import dfcompile"  # in the place of a command

@@ -54,9 +54,8 @@ class _Plain:
     def __init__(self, graph: ActorGraph, sizes: tuple[int | None, ...]) -> None:
         self._graph = graph
         self._tokens = [channel.tokens for channel in graph.channels]
-        self._places = [
-            None if size is None else size - one.tokens for one, size in zip(graph.channels, sizes, strict=True)
-        ]
+        sized = zip(graph.channels, sizes, strict=True)
+        self._places = [None if size is None else size - channel.tokens for channel, size in sized]
         self._ends = [(channel.source, channel.target) for channel in graph.channels]
         self._fired = [0] * len(graph.actors)
         self._is_busy = [False] * len(graph.actors)

@@ -12,6 +12,7 @@ from dfcompile.report.mapping_figures import MappingSummary, PerfectStreamsSumma
 if TYPE_CHECKING:  # reports of models are audited without importing the records of designs
     from dfcompile.report.design.figures import SearchSummary
 
+Real: TypeAlias = float | Fraction
 Number: TypeAlias = bool | int | float | Fraction | None
 Text: TypeAlias = str | tuple[str, ...] | tuple[int, ...]
 Bounded: TypeAlias = "MappingSummary | PerfectStreamsSummary | SearchSummary"
@@ -86,9 +87,7 @@ def expect_rows(where: str, rows: Sequence[Row], expected: Sequence[Expected]) -
         yield f"{where}[{number}]", row, recomputed
 
 
-def expect_at_least(
-    where: str, reported: float | Fraction, bound: float | Fraction, bound_name: str, slack: float = 0.0
-) -> None:
+def expect_at_least(where: str, reported: Real, bound: Real, bound_name: str, slack: float = 0.0) -> None:
     """Check that a reported figure is not below its lower bound.
 
     Args:

@@ -50,7 +50,7 @@ def audit_design(
     _audit_search(report, solution, account)
     _audit_configurations(report, solution, account)
     _audit_kernels(report.kernels, account)
-    _audit_placements(report, solution, placed)
+    _audit_placements(report, solution.design, placed)
     _audit_corrections(report, solution, account, corrections)
 
 
@@ -74,9 +74,8 @@ def _audit_figures(summary: reported.DesignSummary, account: DesignAccount) -> N
     expect_figures(where, summary, sram_capacity_bytes=machine.sram_bytes, dram_capacity_bytes=machine.dram_bytes)
     expect_figures(where, summary, NEAR_EXACT, dram_bytes=account.memory.total)
     if machine.dram_bytes:
-        comparing.expect_at_least(
-            f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING
-        )
+        capacity = f"{where}.dram_capacity_bytes"
+        comparing.expect_at_least(capacity, machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING)
     expect_figures(f"{where}.dram_parts_bytes", summary.dram_parts_bytes, NEAR_EXACT, **asdict(account.memory))
 
 
@@ -167,22 +166,20 @@ def _tiles(asked: Design, groups: Groups, compatibility: Compatibility) -> int:
     return len({math.ceil(sequence / size) for size in range(1, min(batch.tile or sequence, sequence) + 1)})
 
 
-def _audit_placements(
-    report: reported.DesignReport, solution: DesignSolution, placed: Sequence[PlacedConfiguration]
-) -> None:
+def _audit_placements(report: reported.DesignReport, design: Design, placed: Sequence[PlacedConfiguration]) -> None:
     """Number the cells of placed units anew; the checker has accepted where they are.
 
     Raises:
         VerificationError: naming the figure, as found and as recomputed.
     """
-    grid = solution.design.machine.pmu
+    grid = design.machine.pmu
     for at, summary, one in expect_rows("placements", report.placements, placed):
         if grid is None:
             raise VerificationError(f"{at}: found a placement against a chip without a grid")
         pcus = sum(kernel.split.lanes * kernel.split.stages for kernel in one.units.kernels)
         pmus = len({cell for tensor in one.units.tensors for cell in tensor.cells})
         expect_figures(at, summary, configuration=one.configuration, columns=grid.x, rows=grid.y, pcus=pcus, pmus=pmus)
-        _audit_units(at, summary, one, solution.design, grid.x)
+        _audit_units(at, summary, one, design, grid.x)
 
 
 def _audit_units(

@@ -63,7 +63,7 @@ def bound_over(known: KnownAlternatives, pes: int) -> int:
         pes: number of processing elements P.
     """
     end, work = _least_of_all(known, lambda scopes, there, _: _tasks(scopes, there, pes))
-    return max(end, _shared(work, pes))
+    return max(end, shared_cycles(work, pes))
 
 
 def chain_cycles(known: KnownAlternatives, word: int) -> int:
@@ -86,9 +86,8 @@ def _least_of_all(known: KnownAlternatives, tasks: TasksOf) -> tuple[int, int]:
         made = {f"x{place}" for place, array in op.inputs.items() if array in there}
         ways = [_lowered(way, operands, made, tasks) for way in op.expansions]
         for place, array in op.outputs.items():
-            there[array] = _soonest(
-                [done.there[way.results[place]] for way, done in zip(op.expansions, ways, strict=True)]
-            )
+            made_there = [done.there[way.results[place]] for way, done in zip(op.expansions, ways, strict=True)]
+            there[array] = _soonest(made_there)
         end = max(end, min(done.end for done in ways))
         work += min(done.work for done in ways)
     return end, work
@@ -137,7 +136,7 @@ def alone(known: KnownAlternatives, pes: int) -> Iterator[tuple[str, str, Mappin
 
 
 def _by_itself(least: Least, pes: int) -> int:
-    return max(least.end, _shared(least.work, pes))
+    return max(least.end, shared_cycles(least.work, pes))
 
 
 def _lowered(way: OnnxAlternative, operands: Arrays, made: set[str], tasks: TasksOf) -> Least:
@@ -170,12 +169,12 @@ def _tasks(scopes: Sequence[TaskScope], before: Arrays, pes: int) -> Least:
             source, elements = there.get(array, before.get(array)), scope.iterations
             if source is not None and can_stream:
                 begin, after = max(begin, source.begun), max(after, source.whole + 1)
-                elements = _shared(elements, source.writers)
+                elements = shared_cycles(elements, source.writers)
             elif source is not None:
                 begin = max(begin, source.whole)
             cycles = max(cycles, elements)
         work = cycles * scope.members
-        end = max(begin + cycles, begin + _shared(work, pes), after)
+        end = max(begin + cycles, begin + shared_cycles(work, pes), after)
         ends.append(end)
         total += work
         own, other = There(begin if scope.can_send else end, end, scope.members), there.get(scope.write)
@@ -215,7 +214,8 @@ def _least(scope: TaskScope, on_chip: set[str]) -> int:
     return each * scope.members
 
 
-def _shared(work: int, among: int) -> int:
+def shared_cycles(work: int, among: int) -> int:
+    """Return the cycles of work that so many share evenly."""
     return -(-work // among)
 
 

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import floor
+from math import floor, inf
 from typing import NamedTuple
 
 import numpy as np
 
 from dfcompile.audit.comparing import ROUNDING, audit_derived, expect, expect_at_least, expect_figures, expect_rows
-from dfcompile.audit.expansions import ExpansionsAudit
+from dfcompile.audit.expansions import ExpansionsAudit, shared_cycles
 from dfcompile.audit.graph_figures import Graph, GraphFigures
 from dfcompile.audit.mapping import IdealAudit, audit_mapping
 from dfcompile.audit.schedules import audit_schedule
@@ -247,9 +247,9 @@ def range_of(estimate: Estimate, pes: int) -> Range:
         work += total
         begun += members * longest
         longest_together += longest + 1  # whoever takes a stream ends a cycle later
-        least.append(max(longest, _shared(total, pes)))
+        least.append(max(longest, shared_cycles(total, pes)))
     path = _longest_path(estimate, least)
-    return Range(tasks, work, max(path, _shared(work, pes)), _shared(begun, pes) + longest_together)
+    return Range(tasks, work, max(path, shared_cycles(work, pes)), shared_cycles(begun, pes) + longest_together)
 
 
 def _longest_path(estimate: Estimate, least: list[int]) -> int:
@@ -277,10 +277,6 @@ def _longest_path(estimate: Estimate, least: list[int]) -> int:
         start[number] = max(ready, default=0)
         end[number] = max([start[number] + least[number], *behind])
     return max(end, default=0)
-
-
-def _shared(work: int, among: int) -> int:
-    return -(-work // among)
 
 
 def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) -> None:
@@ -327,14 +323,12 @@ def _audit_rivals(where: str, found: RivalsSummary | None, selection: Selection,
     if found is None or not selection.is_taken:
         expect(f"{where}: whether there are some", found is not None, selection.is_taken)
         return
-    makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None
+    makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else inf
     counts = {"scheduled": 0, "excluded": 0, "estimated": selection.unseen}
     for rival in selection.rivals:
         if rival.score is not None:
             counts["scheduled"] += 1
-        elif rival.is_excluded or (
-            makespan is not None and range_of(rival.sketch.estimate, point.pes).least_cycles >= makespan
-        ):
+        elif rival.is_excluded or range_of(rival.sketch.estimate, point.pes).least_cycles >= makespan:
             counts["excluded"] += 1
         else:
             counts["estimated"] += 1

@@ -88,6 +88,11 @@ class PlainReplay:
         self._asleep: dict[Event, list[int]] = {}  # nodes that wait for an event
         self._ready: deque[int] = deque()
 
+    @property
+    def makespan_cycles(self) -> int | None:
+        """The end of the last node; ``None`` in a deadlock."""
+        return max(self.end.values(), default=0) if len(self.end) == self._graph.dag.nodes_count else None
+
     def run(self) -> None:
         """Let every node go on as far as it gets; with barriers, block by block."""
         nodes = range(self._graph.dag.nodes_count)
@@ -254,8 +259,7 @@ def audit_simulation(
     expect(f"{where}.deadlock: whether there is one", bool(summary.deadlock), is_stuck)
     plain = plain_times(graph, checked.schedule)
     if plain is not None:
-        ended = len(plain.end) == graph.dag.nodes_count
-        expect_figures(where, summary, makespan_cycles=max(plain.end.values(), default=0) if ended else None)
+        expect_figures(where, summary, makespan_cycles=plain.makespan_cycles)
     if is_stuck:
         return
     if plain is not None:
@@ -327,8 +331,7 @@ def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedul
     for place, other, found in expect_rows(f"{where}.what_if", summary.what_if, checked.what_if):
         plain = plain_times(graph, replace(schedule, hardware=found.hardware))
         if plain is not None:
-            ended = len(plain.end) == dag.nodes_count
-            expect_figures(place, other, makespan_cycles=max(plain.end.values(), default=0) if ended else None)
+            expect_figures(place, other, makespan_cycles=plain.makespan_cycles)
         ratio = None if found.makespan_cycles is None else _ratio(found.makespan_cycles, makespan)
         expect_figures(place, other, makespan_cycles=found.makespan_cycles, ratio=ratio)
         anew_cycles = None

@@ -210,9 +210,8 @@ def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
 def _ends_of_stores(dag: CanonicalDag) -> tuple[Mapping[str, str], Mapping[str, Mapping[str, None]]]:
     """Return by name of a store the operator that makes it, and those that read it in the order of the edges."""
     origin = [dag.kernels[scope.kernel].origin if scope.kernel >= 0 else None for scope in dag.scopes]
-    pairs = dict.fromkeys(
-        zip(dag.node_scope[dag.edge_source].tolist(), dag.node_scope[dag.edge_target].tolist(), strict=True)
-    )
+    ends = (dag.node_scope[ends].tolist() for ends in (dag.edge_source, dag.edge_target))
+    pairs = dict.fromkeys(zip(*ends, strict=True))
     makers: dict[str, str] = {}
     readers: dict[str, dict[str, None]] = {}
     for source, target in pairs:

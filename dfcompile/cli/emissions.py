@@ -15,8 +15,7 @@ from dfcompile.host.printable import json_text
 from dfcompile.lowering.levels import program_of
 from dfcompile.lowering.program_text import format_program
 from dfcompile.records import replace
-from dfcompile.rtl.folder import NamedCircuit, rtl_files, scheduled_circuit
-from dfcompile.rtl.reference import Array, circuit_values
+from dfcompile.rtl.folder import Array, NamedCircuit, circuit_values, rtl_files, scheduled_circuit
 from dfcompile.scheduler import NO_PE, Schedule
 from dfcompile.study import Point
 from dfcompile.variants import EXAMPLE_SEED, Variant

@@ -18,9 +18,9 @@ from dfcompile.frontend.operator_claims import Cover, operator_claims
 from dfcompile.frontend.reading import FILE_KINDS
 from dfcompile.host.printable import printable
 from dfcompile.language_models.configuration.reading import read_model, shipped_names
+from dfcompile.language_models.footprint import parameters_of
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import shipped_devices
-from dfcompile.language_models.parameters import parameters_of
 from dfcompile.lowering import Expansion, ExpansionTable, LoweringPass, registered_expansions, registered_passes
 from dfcompile.lowering.expansion import EXPANSIONS
 from dfcompile.lowering.lowering_pass import PASSES

@@ -2,17 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum, unique
+from enum import StrEnum
 
 from msgspec import Struct
 
 from dfcompile.language_models.formats import ClassFormats
-from dfcompile.language_models.mixer import Mixer
-from dfcompile.language_models.products import Indexer, Product
+from dfcompile.language_models.mixer import Indexer, Mixer, Product
 from dfcompile.records import replace
 
 
-@unique
 class Mask(StrEnum):
     """Which keys a query at position t sees."""
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.energy import energy_of, is_known
-from dfcompile.language_models.parallel.degrees import Degrees, all_degrees, divisors
+from dfcompile.language_models.parallel.degrees import Degrees, Impossible, all_degrees, divisors
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
 from dfcompile.language_models.serving import (
     Batching,
@@ -198,7 +198,7 @@ class Planning:
         self._demand = demand
         self._costs = cache(lambda degrees: costs_on(case, degrees, draft))
         self._soonest = cache(self._soonest_reader)
-        self._nearest: InfeasibleError | None = None
+        self._impossible = Impossible()
         self._least = math.inf
 
     def plans(self, chips: Sequence[int]) -> tuple[Plan, ...]:
@@ -217,7 +217,7 @@ class Planning:
             limits = " ".join(f"{name} {limit * 1e3:g}ms" for name, limit in asked.items() if limit < math.inf)
             least = f"{self._least * 1e3:.1f} ms per token at least for {demand.users} users"
             raise InfeasibleError(f"{limits}: found {least}")
-        raise self._nearest or InfeasibleError("degrees: found none for so many chips")
+        raise self._impossible.error
 
     def _seconds(self, degrees: Degrees) -> Seconds:
         costs = self._costs(degrees)
@@ -249,15 +249,13 @@ class Planning:
         """Yield plans in which every replica reads the prompts of its users."""
         for degrees in degrees_of(self._case, self._demand, chips):
             seconds = self._seconds(degrees)
-            try:
+            with self._impossible:
                 if not self._is_possible(degrees):
                     continue
                 for load in loads(self._demand, degrees):
                     plan = planned(load, seconds, degrees)
                     self._least = min(self._least, plan.served.tpot_s)
                     yield plan
-            except InfeasibleError as error:
-                self._note(error)
 
     def _separate(self, chips: Sequence[int]) -> Iterator[Plan]:
         """Yield plans in which a part of the chips reads prompts for the others."""
@@ -266,15 +264,13 @@ class Planning:
             if not readers:
                 continue
             for degrees in degrees_of(self._case, self._demand, (answering,)):
-                try:
+                with self._impossible:
                     if not self._is_possible(degrees):
                         continue
                     for one in readers:
                         plan = self._with_readers(degrees, one)
                         self._least = min(self._least, plan.served.tpot_s)
                         yield plan
-                except InfeasibleError as error:
-                    self._note(error)
 
     def _with_readers(self, degrees: Degrees, readers: Readers) -> Plan:
         demand = self._demand
@@ -295,13 +291,10 @@ class Planning:
         load = self._demand.load(1, Batching.SEPARATE, self._demand.prompt)
         best: Readers | None = None
         for degrees in degrees_of(self._case, replace(self._demand, users=1), (chips,)):
-            try:
+            with self._impossible:
                 one = Readers(degrees, total(readings(load, 0), self._seconds(degrees)), self._sending_s(degrees))
-            except InfeasibleError as error:
-                self._note(error)
-                continue
-            if best is None or one.reading_s + one.sending_s < best.reading_s + best.sending_s:
-                best = one
+                if best is None or one.reading_s + one.sending_s < best.reading_s + best.sending_s:
+                    best = one
         return best
 
     def _sending_s(self, readers: Degrees) -> float:
@@ -327,18 +320,12 @@ class Planning:
         demand, seconds = self._demand, self._seconds(degrees)
         load = demand.load(-(-demand.users // degrees.data), Batching.APART, max(demand.prompt, 1))
         seconds(Batch("held", decodes(load, load.users, at_end=True)))
-        alone = replace(load, users=1)
-        least = (
-            min(seconds(Batch("alone", decodes(replace(alone, kinds=(kind,)), 1))) for kind in alone.requests)
-            / demand.drafts.tokens
-        )
+        alone = (decodes(replace(load, users=1, kinds=(kind,)), 1) for kind in load.requests)
+        least = min(seconds(Batch("alone", groups)) for groups in alone) / demand.drafts.tokens
         if least > demand.tpot_s:
             self._least = min(self._least, least)
             return False
         return True
-
-    def _note(self, error: InfeasibleError) -> None:
-        self._nearest = error if self._nearest is None else min(self._nearest, error, key=lambda known: known.enough)
 
 
 def plans(case: Case, demand: Demand, chips: Sequence[int], draft: Case | None = None) -> tuple[Plan, ...]:

@@ -23,7 +23,7 @@ such answers take steps.
 
 import math
 from collections.abc import Callable
-from enum import StrEnum, unique
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -35,7 +35,6 @@ Steps = tuple[tuple[Batch, float], ...]  # each with how many of it there are
 _ROUNDS = 16  # until the number of users who decode settles
 
 
-@unique
 class Batching(StrEnum):
     """How prompts are read while others' tokens are made."""
 

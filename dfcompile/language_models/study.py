@@ -1,7 +1,7 @@
 """A study: a model, a device and steps become figures."""
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum, unique
+from enum import StrEnum
 from fractions import Fraction
 
 from msgspec import Struct, field
@@ -10,14 +10,20 @@ from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import model_of, read_configuration
 from dfcompile.language_models.energy import Energy, energy_of, is_known
-from dfcompile.language_models.footprint import state_bytes_per_sequence, weight_bytes
+from dfcompile.language_models.footprint import (
+    Parameters,
+    encoder_kv_elements,
+    kv_elements_per_token,
+    parameters_of,
+    state_bytes_per_sequence,
+    weight_bytes,
+)
 from dfcompile.language_models.formats import Precision, number_format, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts, LatentAttention, Model, with_encoder, with_formats
-from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
+from dfcompile.language_models.parallel.degrees import Degrees, Impossible, all_degrees
 from dfcompile.language_models.parallel.deployment import NOTHING, Case, Deployment, Deployments
-from dfcompile.language_models.parameters import Parameters, encoder_kv_elements, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import StepChoices
@@ -29,7 +35,6 @@ from dfcompile.options.language_models import LanguageOptions
 from dfcompile.records import replace
 
 
-@unique
 class Aim(StrEnum):
     """What is to be small."""
 
@@ -58,25 +63,20 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
         raise UserError(f"--aim energy: found no energies of {where} (energy.mac.FORMAT and others)")
     experts, layers, sequences = case.model.most_experts, len(case.model.layers), case.batch.sequences
     best: tuple[tuple[float, ...], Deployment] | None = None
-    nearest: InfeasibleError | None = None
-    tried = infeasible = 0
+    impossible, tried = Impossible(), 0
     for count in counted(chips):
         deployments = Deployments(case, count)
         choices = all_degrees(count, experts=experts, layers=layers, sequences=sequences)
         for degrees in counted((fixed,) if fixed is not None else tuple(choices)):
             tried += 1
-            try:
+            with impossible:
                 one = deployments.deployed(degrees)
-            except InfeasibleError as error:
-                infeasible += 1
-                nearest = error if nearest is None else min(nearest, error, key=lambda known: known.enough)
-                continue
-            key = order(one, aim, case.device)
-            if best is None or key < best[0]:
-                best = key, one
+                key = order(one, aim, case.device)
+                if best is None or key < best[0]:
+                    best = key, one
     if best is None:
-        raise nearest or InfeasibleError("degrees: found none for so many chips")
-    return Found(best[1], tried, infeasible)
+        raise impossible.error
+    return Found(best[1], tried, impossible.count)
 
 
 def order(one: Deployment, aim: Aim, device: Device) -> tuple[float, ...]:

@@ -64,15 +64,6 @@ def four_digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def counted(value: float, unit: str) -> str:
-    """Return an exact number with its unit.
-
-    >>> counted(36742, "cycles")
-    '36,742 cycles'
-    """
-    return f"{value:,} {unit}"
-
-
 def exact(value: float) -> str:
     """Return all digits of a number that the JSON has, as the page's scripts write them.
 

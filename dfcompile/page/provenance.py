@@ -94,8 +94,6 @@ def links_of(files: tuple[Path, ...], page: Path) -> tuple[Link, ...]:
 
 def _link(file: Path, folder: Path) -> Link:
     relative = Path(os.path.relpath(file.absolute(), folder)).as_posix()
-    meaning, opened_with = next(
-        ((meaning, opened_with) for end, meaning, opened_with in _OPENED if relative.endswith(end)), ("file", "")
-    )
+    _, meaning, opened_with = next((one for one in _OPENED if relative.endswith(one[0])), ("", "file", ""))
     # Bytes of a name that are no UTF-8 are quoted as they are on the disk.
     return Link(relative, _SCHEMES + quote(os.fsencode(relative)), meaning, opened_with)

@@ -7,7 +7,7 @@ from dfcompile.actor_graphs.graph import ActorGraph
 from dfcompile.actor_graphs.sizes import Sized
 from dfcompile.host.printable import printable
 from dfcompile.report.columns import table_columns
-from dfcompile.report.figure import figure, record
+from dfcompile.report.figure import figure, filled, record
 from dfcompile.report.text_tables import Column, Table, folded, page
 
 SCHEMA: Final = "dfcompile-actors/1"
@@ -64,7 +64,9 @@ class ActorsReport:
     )
     first_cycles: int | None = figure("until the first of them has ended", heading="first\ncycles")
     size_tokens: int = figure("of all channels", unit="tokens", heading="size\ntokens")
-    deadlock: tuple[str, ...] = figure("who waits for whom, the last for the first; empty if nobody waits for ever")
+    deadlock: tuple[str, ...] = figure(
+        "who waits for whom, the last for the first; empty if nobody waits for ever", of="waits"
+    )
     actors: tuple[ActorSummary, ...] = figure("in the order of the file")
     channels: tuple[ChannelSummary, ...] = figure("likewise")
     notes: tuple[str, ...] = figure("what the figures rest on", default=(NOTE,))
@@ -73,19 +75,15 @@ class ActorsReport:
 def summarize_actors(graph: ActorGraph, sized: Sized) -> ActorsReport:
     """Return the report on a graph."""
     names = [actor.name for actor in graph.actors]
-    firings = [count * graph.iterations for count in graph.firings]
-    return ActorsReport(
+    fired = zip(graph.actors, (count * graph.iterations for count in graph.firings), strict=True)
+    return filled(
+        ActorsReport,
+        sized,
+        sized.execution,
         subject=graph.name,
         sizes="minimal" if sized.is_minimal else "stated",
-        period_cycles=sized.execution.period_cycles,
-        least_period_cycles=sized.least_period_cycles,
-        first_cycles=sized.execution.first_cycles,
         size_tokens=sum(size or 0 for size in sized.sizes),
-        deadlock=sized.execution.waits,
-        actors=tuple(
-            ActorSummary(actor.name, count, count // len(actor.cycles) * sum(actor.cycles))
-            for actor, count in zip(graph.actors, firings, strict=True)
-        ),
+        actors=tuple(ActorSummary(one.name, count, count // len(one.cycles) * sum(one.cycles)) for one, count in fired),
         channels=tuple(
             ChannelSummary(
                 one.name, names[one.source], _rates(one.written), _rates(one.read), names[one.target], one.tokens, size
@@ -107,11 +105,9 @@ def answer(report: ActorsReport) -> str:
     if report.period_cycles is None:
         return f"{subject} ends in a deadlock: {'; '.join(report.deadlock)}."
     period, least = report.period_cycles, report.least_period_cycles
-    slower = (
-        f", {float(period / least):.4g} times the least: full channels stall it"
-        if period > least
-        else ", as with channels of any size"
-    )
+    slower = ", as with channels of any size"
+    if period > least:
+        slower = f", {float(period / least):.4g} times the least: full channels stall it"
     minimal = "; no single one of them can be smaller" if report.sizes == "minimal" else ""
     return (
         f"{subject} has a period of {float(period):,.12g} cycles with {report.size_tokens:,} tokens in its "

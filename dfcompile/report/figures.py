@@ -31,10 +31,11 @@ class ModelSummary:
     nodes_folded: int = figure("depend on constants alone, computed when the model is read", unit="nodes")
 
 
-def _length_ratio(makespan: int | None, depth: int) -> Fraction | None:
+def length_ratio(makespan: int | None, other: int) -> Fraction | None:
+    """Return a makespan over another length; ``None`` in a deadlock, 1 where there is nothing to divide by."""
     if makespan is None:
         return None
-    return Fraction(makespan, depth) if depth else Fraction(1)
+    return Fraction(makespan, other) if other else Fraction(1)
 
 
 @record("what-if")
@@ -96,7 +97,7 @@ class ScheduleSummary:
         heading="SSLR",
         table="bounds",
         cell=".2f",
-        of=lambda one: _length_ratio(one.makespan_cycles, one.streaming_depth_cycles),
+        of=lambda one: length_ratio(one.makespan_cycles, one.streaming_depth_cycles),
     )
     io_elements: int = figure("sum of the volumes of all edges that touch a buffer node", heading="I/O\nelements")
     io_bytes: int = figure("the same in bytes", heading="I/O\nbytes")

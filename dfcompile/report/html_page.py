@@ -4,15 +4,14 @@ from html import escape
 
 from dfcompile.host.printable import printable
 from dfcompile.options.shared import SECTIONS
-from dfcompile.report.design.figures import DesignReport
+from dfcompile.report.design.figures import AnyReport, DesignReport
 from dfcompile.report.design.tables import design_notes, design_tables
-from dfcompile.report.figures import Report
 from dfcompile.report.screen import answer, repetition_tables, result_table, verification_notes
 from dfcompile.report.tables import SCHEDULES, section_notes, section_tables
 from dfcompile.report.text_tables import Column, Table
 
 
-def report_html(report: Report | DesignReport) -> str:
+def report_html(report: AnyReport) -> str:
     """Return a report as a piece of HTML, without scripts and styles but alignment."""
     if isinstance(report, DesignReport):
         tables, notes = design_tables(report), tuple(design_notes(report))

@@ -1,7 +1,12 @@
-"""The plain values of a report: what JSON holds, by which schema; every other form is made of them."""
+"""The plain values of a report: what JSON holds, by which schema; every other form is made of them.
 
+As a plain table, one row per result, they are what CSV holds.
+"""
+
+import csv
+import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -10,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from dfcompile.errors import InternalError
-from dfcompile.host.printable import json_text
+from dfcompile.host.printable import json_text, printable
 from dfcompile.report.figure import Figure, RecordField, fields_of
 from dfcompile.report.text_tables import NO_TIME_S
 
@@ -155,3 +160,57 @@ def described_by(meaning: str) -> str:
     'time_s as the reference has it'
     """
     return LINK.sub(r"\1", meaning).replace("`", "")
+
+
+def report_rows(report: object) -> list[dict[str, Json]]:
+    """Return a row per result, or the one of a design, all with the same names in the same order; no lists.
+
+    The names are those of JSON, which carry the units. A name that an earlier part of the result has as well has the
+    part's name before it, as in ``simulated_makespan_cycles``.
+    """
+    return rows_of(getattr(report, "results", [report]))
+
+
+def rows_of(records: Sequence[object]) -> list[dict[str, Json]]:
+    """Return a row per record of one type; a part that no record has is left out."""
+    columns = [
+        (name, path, field)
+        for name, path, field in _named(type(records[0]))
+        if any(held_at(record, path[:-1]) is not None for record in records)
+    ]
+    return [{name: _plain(held_at(record, path), field) for name, path, field in columns} for record in records]
+
+
+def text_names(record: type) -> tuple[str, ...]:
+    """Return the names of the columns of records of a type that hold texts."""
+    return tuple(name for name, _, field in _named(record) if field.kind in (str, Mapping))
+
+
+def rows_csv(rows: Sequence[Mapping[str, Json]], names: Sequence[str] = ()) -> str:
+    """Return rows as CSV, under names or those of the first row."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names or (list(rows[0]) if rows else []), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: printable(value) if isinstance(value, str) else value for name, value in row.items()})
+    return text.getvalue()
+
+
+def _named(record: type) -> Iterator[tuple[str, tuple[str, ...], RecordField]]:
+    """Yield the name, the path and the field of each column."""
+    prefixes = {field.name: field.figure.prefix or field.name for field in fields_of(record)}
+    taken: set[str] = set()
+    for path, field in leaves(record):
+        if field.is_list or len(field.figure.choices) == 1:  # what is always the same says nothing
+            continue
+        name = field.figure.csv or field.name
+        if name in taken:
+            name = f"{prefixes[path[0]]}_{name}"
+        taken.add(name)
+        yield name, path, field
+
+
+def _plain(value: object, field: RecordField) -> Json:
+    if isinstance(value, Mapping):
+        return printable(" ".join(f"{key}={name}" for key, name in value.items()))
+    return printable(value) if isinstance(value, str) else plain(value, field.figure)

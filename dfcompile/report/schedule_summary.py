@@ -1,7 +1,6 @@
 """Sums up schedules as parts of a report, and what they rest on."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -16,10 +15,10 @@ from dfcompile.report.figures import (
     ScheduleSummary,
     SimulationSummary,
     WhatIfSummary,
+    length_ratio,
 )
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
-from dfcompile.scheduler.what_if import WhatIf
 
 PROCESSING_ELEMENT = AssumptionSummary(
     "processing element", "one element per edge and cycle, contention-free", "[dematteis23]"
@@ -55,17 +54,9 @@ def summarize_schedules(
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
     cycles = scheduled.schedule.makespan_cycles
-    others = tuple(
-        WhatIfSummary(one.change, one.makespan_cycles, _ratio(one, cycles), one.anew_cycles)
-        for one in scheduled.what_if
-    )
+    ratios = ((one, length_ratio(one.makespan_cycles, cycles)) for one in scheduled.what_if)
+    others = tuple(filled(WhatIfSummary, one, ratio=ratio) for one, ratio in ratios)
     return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, what_if=others)
-
-
-def _ratio(other: WhatIf, cycles: int) -> Fraction | None:
-    if other.makespan_cycles is None:
-        return None
-    return Fraction(other.makespan_cycles, cycles) if cycles else Fraction(1)
 
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:

@@ -175,10 +175,8 @@ def _last_within(texts: Sequence[Sequence[str]], lines: int) -> int:
 
 def lowered(result: Result) -> tuple[Lowered, ...]:
     """Return what the operators of a result are lowered to, with their parts of all work."""
-    work = result.schedule.total_work_cycles
-    return tuple(
-        Lowered(one.operators, one.expansions, one.work_cycles / work if work else 0.0) for one in result.lowerings
-    )
+    work = result.schedule.total_work_cycles or 1
+    return tuple(Lowered(one.operators, one.expansions, one.work_cycles / work) for one in result.lowerings)
 
 
 def _limit(report: Report, result: Result, mapping: MappingSummary) -> str:

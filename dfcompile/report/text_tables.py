@@ -4,8 +4,8 @@ Amounts have SI prefixes for work, binary ones for bytes.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,8 @@ READABLE = 40  # columns that a description beside names gets at least
 GAP = 2
 INDENT = "   "
 _BLANK: Final = re.compile(" (?!%)")
+
+Row = TypeVar("Row")
 
 
 class Column(Struct, frozen=True):
@@ -136,6 +138,12 @@ def ends_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names) if len(names) <= most else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
+def first_of(rows: Sequence[Row], most: int, key: Callable[[Row], float]) -> list[Row]:
+    """Return those of so many rows at most that come first by a key, in their own order."""
+    kept = sorted(range(len(rows)), key=lambda at: key(rows[at]))[:most]
+    return [rows[at] for at in sorted(kept)]
+
+
 def page(lines: Sequence[str]) -> str:
     """Return lines as a text without blanks at their ends."""
     return "".join(f"{line.rstrip()}\n" for line in "\n".join(lines).rstrip().split("\n"))
@@ -156,10 +164,8 @@ def _grid_rows(columns: Sequence[Column], width: int) -> Iterator[list[str]]:
         " " + "─" * (sum(widths) + GAP * (len(widths) - 1)),
     ]
     for cells in zip(*(column.shown for column in columns), strict=True):
-        texts = [
-            folded(cell, size) if column.is_text else [cell]
-            for cell, column, size in zip(cells, columns, widths, strict=True)
-        ]
+        placed = zip(cells, columns, widths, strict=True)
+        texts = [folded(cell, size) if column.is_text else [cell] for cell, column, size in placed]
         yield _row(texts, columns, widths)
 
 

@@ -4,24 +4,25 @@ The FPGA is the largest of Lattice's ECP5. Memory is outside: each port of a cir
 clock counts the way from memory to a result and back, and not memory itself.
 """
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
+from operator import add
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import LARGEST_BYTES, readable_bytes
 from dfcompile.host.printable import printable
 from dfcompile.host.private_folder import ending_with_us, private_folder
 from dfcompile.rtl.folder import BUILT, Printed
+from dfcompile.rtl.simulation import beside_python
 
 DEVICE = "LFE5U-85F"
 SPEED_GRADE = 6
@@ -72,12 +73,7 @@ class Cells(Struct, frozen=True):
 
     def __add__(self, other: "Cells") -> "Cells":
         """Return what both take."""
-        return Cells(
-            self.luts + other.luts,
-            self.flip_flops + other.flip_flops,
-            self.block_rams + other.block_rams,
-            self.multipliers + other.multipliers,
-        )
+        return Cells(*map(add, astuple(self), astuple(other)))
 
 
 class Part(Struct, frozen=True):
@@ -140,11 +136,9 @@ def installed_tools() -> Tools:
     Raises:
         UserError: one is not installed.
     """
-    # pip puts them beside Python.
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     commands = []
     for tool in ("yosys", "nextpnr-ecp5"):
-        command = shutil.which(f"yowasp-{tool}", path=path) or shutil.which(tool, path=path)
+        command = beside_python(f"yowasp-{tool}") or beside_python(tool)
         if command is None:
             raise UserError(f"rtl: --area: found no {tool} against one that is installed ({_INSTALL})")
         commands.append(command)

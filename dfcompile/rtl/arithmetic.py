@@ -25,12 +25,12 @@ WORD_BITS: Final[Mapping[str, int]] = MappingProxyType(
 )
 Value: TypeAlias = tuple[str, str]  # a variable or literal, and its element type
 
-_ARITHMETIC: Final[Mapping[type[ast.operator], str]] = MappingProxyType(
-    {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
-)
-_OF_BITS: Final[Mapping[type[ast.operator], str]] = MappingProxyType(
-    {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<<", ast.RShift: ">>>"}
-)
+Operators: TypeAlias = Mapping[type[ast.operator], str]
+
+_ARITHMETIC: Final[Operators] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
+_OF_BITS: Final[Operators] = {
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<<", ast.RShift: ">>>",
+}  # fmt: skip
 _COMPARISONS: Final[Mapping[type[ast.cmpop], str]] = MappingProxyType(
     {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 )
@@ -39,9 +39,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
     | {name: f"${name}" for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")}
     | {"log": "$ln"}
 )
-_UNITS: Final[Mapping[type[ast.operator], str]] = MappingProxyType(
-    {ast.Add: "plus", ast.Sub: "minus", ast.Mult: "times", ast.Div: "over"}
-)
+_UNITS: Final[Operators] = {ast.Add: "plus", ast.Sub: "minus", ast.Mult: "times", ast.Div: "over"}
 _CONSTANTS: Final[Mapping[str, float]] = MappingProxyType({"inf": float("inf"), "nan": float("nan")})
 
 
@@ -310,9 +308,7 @@ class Statements:
         return [self.cast(value, dtype)[0] for value in values], dtype
 
 
-_OPERATIONS: Final = MappingProxyType(
-    {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-)
+_OPERATIONS: Final = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
 def _operated(op: ast.operator, one: str, other: str, dtype: str) -> str:
@@ -326,19 +322,14 @@ def _compared(op: ast.cmpop, one: str, other: str, dtype: str) -> str:
     """Return a comparison as an expression."""
     if dtype != "float32":
         return f"{one} {_COMPARISONS[type(op)]} {other}"
-    less, equal = "arithmetic::less({}, {})", "arithmetic::equal({}, {})"
-    match op:
-        case ast.Lt():
-            return less.format(one, other)
-        case ast.Gt():
-            return less.format(other, one)
-        case ast.LtE():
-            return f"({less.format(one, other)} | {equal.format(one, other)})"
-        case ast.GtE():
-            return f"({less.format(other, one)} | {equal.format(one, other)})"
-        case ast.Eq():
-            return equal.format(one, other)
-    return f"!{equal.format(one, other)}"
+    before, after, equal = (
+        f"arithmetic::{call}" for call in (f"less({one}, {other})", f"less({other}, {one})", f"equal({one}, {other})")
+    )
+    texts: dict[type[ast.cmpop], str] = {
+        ast.Lt: before, ast.LtE: f"({before} | {equal})", ast.Gt: after, ast.GtE: f"({after} | {equal})",
+        ast.Eq: equal, ast.NotEq: f"!{equal}",
+    }  # fmt: skip
+    return texts[type(op)]
 
 
 def _promoted_type(dtype: str) -> str:

@@ -108,16 +108,6 @@ class Circuit(Struct, frozen=True):
         longest = max((family.pipeline for family in self.families), default=0)
         return (accesses + 1) * (2 + longest + 2 * (self.hardware.hop_cycles + 1))
 
-    @property
-    def pulls(self) -> int:
-        """Number of reading ports of all tasks."""
-        return len(self.fifos) + len(self.loads)
-
-    @property
-    def pushes(self) -> int:
-        """Number of writing ports of all tasks."""
-        return len(self.fifos) + len(self.stores)
-
 
 def circuit_of(dag: CanonicalDag, replay: Replay) -> Circuit:
     """Return the hardware of a schedule: the same tasks, FIFOs and waits as a replay has.

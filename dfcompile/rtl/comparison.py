@@ -9,8 +9,7 @@ import numpy as np
 
 from dfcompile.errors import DisagreementError, UserError
 from dfcompile.host.inputs import LARGEST_BYTES, readable_bytes
-from dfcompile.rtl.folder import FORMAT, PRINTED, Printed, PrintedFigures
-from dfcompile.rtl.reference import Array, from_words
+from dfcompile.rtl.folder import FORMAT, PRINTED, Array, Printed, PrintedFigures, from_words
 from dfcompile.rtl.simulation import EVENT_DRIVEN, SIMULATORS, Fifos, Simulated, installed_simulators, simulated
 
 _INTERPRETED_WORK = 100_000_000  # tasks times cycles that Icarus simulates in a minute or two

@@ -268,9 +268,8 @@ class _Datapaths:
             is_stored = bool(self._dag.is_buffer[self._dag.edge_source[edges[at * width]]])
             turn = self._turn(access, sizes, width) if width > 1 else (0,)
             dtype = nest.reads[variable].tensor.dtype
-            found.append(
-                Operand(variable, access.array, dtype, is_stored, _firsts(access, places), access.strides, turn)
-            )
+            first = _firsts(access, places)
+            found.append(Operand(variable, access.array, dtype, is_stored, first, access.strides, turn))
         return tuple(found)
 
     def _turn(self, access: Access, sizes: tuple[int, ...], width: int) -> tuple[int, ...]:

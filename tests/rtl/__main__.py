@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from dfcompile.host.outputs import write_folder
 from dfcompile.rtl.comparison import read_printed
 from dfcompile.rtl.folder import NamedCircuit, rtl_files
-from dfcompile.rtl.simulation import SIMULATORS, Fifos, counted_cycles, installed_simulators
+from dfcompile.rtl.simulation import SIMULATORS, Fifos, installed_simulators, simulated
 from tests.rtl.drawn import drawn_circuits
 
 Cycles = list[int | None]
@@ -26,7 +26,8 @@ def counted(circuits: Sequence[NamedCircuit], simulator: str, kinds: Sequence[Fi
         folder = Path(parent) / "design"
         write_folder(rtl_files(circuits), folder)
         modules = [one.module for one in read_printed(folder)]
-        found = [counted_cycles(folder, simulator, fifos) for fifos in kinds]
+        runs = [simulated(folder, simulator, fifos) for fifos in kinds]
+        found = [{module: one.cycles for module, (one,) in each.items()} for each in runs]
     return [[cycles[module] for module in modules] for cycles in found]
 
 

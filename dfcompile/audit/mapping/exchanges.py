@@ -78,7 +78,8 @@ class ShardedGraph:
     def _require_needs(self, where: str, there: Mapping[str, Sequence[Layout]]) -> None:
         for name, layouts in there.items():
             tensor = self.tensors[name]
-            if tensor.kind is TensorKind.OUTPUT and all(map(_is_partial, layouts)):
+            partial = [any(isinstance(held, Partial) for held in layout) for layout in layouts]
+            if tensor.kind is TensorKind.OUTPUT and all(partial):
                 raise VerificationError(f"{where}: nobody completes {name!r}, an output of the model")
             for use in tensor.uses:
                 for needed in self.needed(tensor, use.kernel):
@@ -156,16 +157,15 @@ class ShardedGraph:
             part, whole = self._iterations(self.kernels[tensor.uses[0].kernel])
             return replace(tensor, size_bytes=-(-tensor.size_bytes * part // whole))
         layouts = [layout for use in tensor.uses for layout in self.needed(tensor, use.kernel)]
+        elements = tensor.elements
         if tensor.source:
             layouts.append(self.made(tensor))
             made = [one.layouts[1] for one in exchanges if one.tensor == tensor.name]
             layouts += made[-1:] if not tensor.uses else []  # an output that is completed
-            held = max(array_shares.most_elements(layout, tensor.elements) for layout in layouts)
+            held = max(array_shares.most_elements(layout, elements) for layout in layouts)
         else:
-            held = sum(
-                array_shares.most_elements(layout, tensor.elements) for layout in _different(layouts, tensor.elements)
-            )
-            held = held if layouts else tensor.elements
+            held = sum(array_shares.most_elements(layout, elements) for layout in _different(layouts, elements))
+            held = held if layouts else elements
         return replace(tensor, size_bytes=min(tensor.size_bytes, held * tensor.element_bytes))
 
 
@@ -183,10 +183,6 @@ def _can_keep(layout: Layout, needed: Layout, elements: int) -> bool:
         array_shares.are_alike(held, need, elements) or (held is None and isinstance(need, Split))
         for held, need in zip(layout, needed, strict=True)
     )
-
-
-def _is_partial(layout: Layout) -> bool:
-    return any(isinstance(held, Partial) for held in layout)
 
 
 def _require_change(where: str, exchange: Exchange) -> None:

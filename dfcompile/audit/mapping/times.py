@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.check.requirements import combined_ns
 from dfcompile.dfmodel_backend.check.task_times import TaskTimes
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import VerificationError
-from dfcompile.report.mapping_figures import ConfigurationSummary, KernelGroupSummary, PhaseSummary, TimePartsSummary
+from dfcompile.report.mapping_figures import ConfigurationSummary, KernelGroupSummary, TimePartsSummary
 from dfcompile.study import Point
 
 if TYPE_CHECKING:  # a model's run needs nothing of designs
@@ -143,16 +143,6 @@ def audit_configurations(where: str, summaries: Sequence[ConfigurationSummary], 
         if capacity:
             expect_at_least(f"{at}.sram_bytes: of the chip", capacity, summary.sram_bytes, "what is held")
         audit_time(at, summary, parts, time_ns)
-
-
-def audit_phases(where: str, summaries: Sequence[PhaseSummary], blocks: Sequence[Block]) -> None:
-    """Find the spatial blocks of a mapping anew.
-
-    Raises:
-        VerificationError: naming the figure, as found and as recomputed.
-    """
-    for at, summary, (configuration, begin, end, tasks) in expect_rows(where, summaries, blocks):
-        expect_figures(at, summary, configuration=configuration, start_cycle=begin, end_cycle=end, tasks=len(tasks))
 
 
 def audit_parts(where: str, summary: TimePartsSummary, point: Point, times: TaskTimes, blocks: Sequence[Block]) -> None:

@@ -15,14 +15,7 @@ from dfcompile.audit.comparing import (
 )
 from dfcompile.audit.mapping.bounds import audit_bound, audit_roofs, require_part
 from dfcompile.audit.mapping.exchanges import ShardedGraph
-from dfcompile.audit.mapping.times import (
-    audit_bound_by,
-    audit_configurations,
-    audit_parts,
-    audit_phases,
-    audit_time,
-    spatial_blocks,
-)
+from dfcompile.audit.mapping.times import audit_bound_by, audit_configurations, audit_parts, audit_time, spatial_blocks
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, TensorRole
 from dfcompile.dfmodel_backend import Amount, DataflowGraph, Exchange, TensorKind, check_mapping
 from dfcompile.dfmodel_backend.check.array_shares import layout_of, most_elements
@@ -153,7 +146,8 @@ def audit_mapping(where: str, summary: MappingSummary, point: Point) -> None:
     times = TaskTimes(attained.dag, attained, system, point.mapping.options.overlap, exchanged)
     blocks = list(spatial_blocks(times))
     audit_configurations(f"{where}.configurations", summary.configurations, times)
-    audit_phases(f"{where}.phases", summary.phases, blocks)
+    for at, phase, (number, begin, end, tasks) in expect_rows(f"{where}.phases", summary.phases, blocks):
+        expect_figures(at, phase, configuration=number, start_cycle=begin, end_cycle=end, tasks=len(tasks))
     audit_parts(f"{where}.parts", summary.parts, point, times, blocks)
     audit_kernels(f"{where}.kernels", summary.kernels, times)
     audit_roofs(f"{where}.roofs", summary.roofs, system)

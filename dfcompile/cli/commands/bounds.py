@@ -21,8 +21,7 @@ def bounds(options: BoundsOptions, outputs: BoundsOutputs) -> None:
         raise UserError(f"--effectual: found beside {ways[0]}, against a picture of one kind")
 
     from dfcompile.api.bound_model import bounded, effectual_buffers
-    from dfcompile.visualization.effectual_buffers import effectual_to_svg
-    from dfcompile.visualization.ski_slopes import slopes_to_svg
+    from dfcompile.visualization.ski_slopes import effectual_to_svg, slopes_to_svg
 
     draws = html is not None or (svg is not None and not outputs.effectual)
     run = bounded(options, draws=draws, cloud=outputs.cloud, show=show_stage)

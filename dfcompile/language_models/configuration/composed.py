@@ -3,11 +3,11 @@
 A part that a row knows and does not have here is refused by the name of its field.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import floordiv
 
-from dfcompile.language_models.configuration.family import Family, Said
 from dfcompile.language_models.configuration.fields import Fields
-from dfcompile.language_models.configuration.images import image_tokens
+from dfcompile.language_models.configuration.rows import Family, Said
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Mask, Model, Reach
 from dfcompile.records import replace
 
@@ -48,10 +48,8 @@ def composed(row: Family) -> Callable[[Fields], Model]:
         )
         reaches = _reaches(row, fields, layers)
         mlps = _mlps(row, fields, layers, mlp)
-        made = tuple(
-            replace(layer, attention=replace(attention, reach=reach), mlp=one)
-            for reach, one in zip(reaches, mlps, strict=True)
-        )
+        differing = zip(reaches, mlps, strict=True)
+        made = tuple(replace(layer, attention=replace(attention, reach=one), mlp=other) for one, other in differing)
         if row.mixing is not None:
             made = row.mixing(fields, made)
         positions = fields.count(*row.positions) + row.further_positions if row.positions else 0
@@ -128,10 +126,8 @@ def grouped_attention(row: Family, fields: Fields, hidden: int) -> Attention:
     if row.single_kv and fields.flag(row.single_kv):
         kv_heads = 1
     elif row.kv_heads:
-        kv_heads = fields.count(*row.kv_heads, derived=None if fields.has_default(*row.kv_heads) else heads)
-    if heads % kv_heads:
-        found = f"{kv_heads} heads that do not divide the {heads} of {row.heads[0]}"
-        raise fields.wrong(row.kv_heads[0], found)
+        stated = fields.count(*row.kv_heads, derived=None if fields.has_default(*row.kv_heads) else heads)
+        kv_heads = fields.dividing(row.kv_heads[0], stated, heads, row.heads[0])
     norms = 0
     if said(fields, row.qk_norm):
         norms = (heads + kv_heads if row.whole_norm else 2) * dim * (1 + (row.norm_biases and not row.whole_norm))
@@ -178,9 +174,7 @@ def _mlp(row: Family, fields: Fields, hidden: int) -> DenseMlp | Experts:
         return _dense(row, fields, hidden)
     if mixture.least and fields.count(*EXPERT_COUNTS, least=0) < mixture.least:
         return DenseMlp(fields.count(mixture.shared_width)) if mixture.shared_width else _dense(row, fields, hidden)
-    count, chosen = fields.count(*EXPERT_COUNTS), fields.count(*EXPERTS_CHOSEN)
-    if chosen > count:
-        raise fields.wrong(EXPERTS_CHOSEN[0], f"{chosen} of {count} experts")
+    count, chosen = fields.experts(EXPERT_COUNTS, EXPERTS_CHOSEN)
     width = fields.count(mixture.width)
     shared = fields.optional(mixture.shared_width, least=0) if mixture.shared_width else 0
     shared += _number(fields, mixture.shared_count) * width
@@ -284,3 +278,43 @@ def model_of_layers(
         most_context=positions or fields.optional("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"),
         notes=tuple(dict.fromkeys(fields.taken)),
     )
+
+
+# Of a class: tokens beside those of patches, elements of a pixel's side of a patch, and of the image.
+_BESIDE = {"vit": 1, "deit": 2, "beit": 1}
+_DEFAULTS: Mapping[str, object] = {"image_size": 224, "patch_size": 16, "hidden_size": 768}
+_SWIN: Mapping[str, object] = {"image_size": 224, "patch_size": 4, "embed_dim": 96, "depths": [2, 2, 6, 2]}
+
+
+def image_tokens(fields: Fields) -> tuple[int, int]:
+    """Return tokens of an image, and elements of each, of the encoder beside a decoder.
+
+    Raises:
+        UserError: an encoder that is not known, or a field that is wrong.
+    """
+    values = fields.nested("encoder")
+    kind, known = values.get("model_type"), (*_BESIDE, "donut-swin")
+    if kind not in known:
+        raise fields.wrong("encoder", f"{str(kind)[:40]!r} against one of {', '.join(known)}")
+    is_swin = kind == "donut-swin"
+    defaults = _SWIN if is_swin else _DEFAULTS
+    inner = replace(fields, values=values, defaults=defaults, family=str(kind), where=f"{fields.where}: encoder")
+    patches = list(map(floordiv, _sides(inner, "image_size"), _sides(inner, "patch_size")))
+    if not is_swin:
+        return patches[0] * patches[1] + _BESIDE[str(kind)], inner.count("hidden_size")
+    depths = inner.stated("depths")
+    if not isinstance(depths, list) or not 0 < len(depths) <= 16:
+        raise inner.wrong("depths", f"{str(depths)[:40]!r} against a list")
+    for _ in depths[1:]:  # each stage but the last one merges four tokens, at borders fewer
+        patches = [-(-side // 2) for side in patches]
+    return patches[0] * patches[1], inner.count("embed_dim") * 2 ** (len(depths) - 1)
+
+
+def _sides(fields: Fields, name: str) -> tuple[int, int]:
+    """Return height and width: one number for both, or a list of two."""
+    stated = fields.stated(name)
+    if not isinstance(stated, list):
+        return (fields.count(name),) * 2
+    if len(stated) != 2 or not all(type(side) is int and 0 < side <= 2**20 for side in stated):
+        raise fields.wrong(name, f"{str(stated)[:40]} against a number or two")
+    return stated[0], stated[1]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dfcompile.language_models.configuration.composed import (
     FULL,
     composed,
+    head_size,
     latent_attention,
     layer_count,
     model_of_layers,
@@ -13,38 +14,101 @@ from dfcompile.language_models.configuration.composed import (
     to_encoder,
     window_of,
 )
-from dfcompile.language_models.configuration.encoder_decoders import mllama, t5, trocr
-from dfcompile.language_models.configuration.family import Family
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.gemma import gemma3n, gemma4
 from dfcompile.language_models.configuration.hybrids import HYBRIDS, RECURRENT
-from dfcompile.language_models.configuration.rows import ROWS
+from dfcompile.language_models.configuration.rows import PLAIN, ROWS
+from dfcompile.language_models.mixer import Indexer, Product
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Mask, Model, Reach
-from dfcompile.language_models.products import Indexer, Product
 from dfcompile.records import replace
 
-Reader = Callable[[Fields], Model]
+IMAGE_TOKENS = 4 * 1601  # of an image of four tiles, as Llama 3.2 Vision was published
+CROSSED = frozenset((3, 8, 13, 18, 23, 28, 33, 38))  # layers, counted from 0
+SPECIAL = 8  # rows of the embedding beyond the vocabulary
+T5_TOKENS = 512  # of the encoder, that T5 was trained with: its positions are relative, so that no field says any
 
 
-def _sizes(fields: Fields, *, derived: bool = False) -> tuple[int, int, int, int]:
-    """Return hidden size, layers, heads and ``head_dim``; where the class derives it, heads must divide the first."""
+def t5(fields: Fields) -> Model:
+    """Return the decoder of T5: no biases, heads of any size, and a table of biases by distance.
+
+    UMT5 has such a table in every layer, the others one for all.
+
+    Raises:
+        UserError: a field is missing or wrong.
+    """
+    hidden, layers = fields.count("d_model"), layer_count(fields, "num_decoder_layers", "num_layers")
+    heads, dim = fields.count("num_heads"), fields.count("d_kv")
+    activation = fields.stated("feed_forward_proj")
+    if not isinstance(activation, str):
+        raise fields.wrong("feed_forward_proj", f"{activation!r} against the name of an activation function")
+    attention, distances = Attention(heads, heads, dim, dim), fields.count("relative_attention_num_buckets") * heads
+    in_layers = fields.family == "umt5"
+    layer = Layer(
+        attention,
+        DenseMlp(fields.count("d_ff"), gated=activation.startswith("gated-")),
+        norms=3,
+        extra_parameters=distances * in_layers,
+        cross=to_encoder(attention, T5_TOKENS),
+    )
+    fields.taken.append(f"encoder: {T5_TOKENS} tokens taken, for no field says how many (--encoder-tokens)")
+    model = model_of_layers(fields, hidden, (layer,) * layers)
+    return replace(model, vectors=distances * (not in_layers), most_context=0)
+
+
+def trocr(fields: Fields) -> Model:
+    """Return the decoder of TrOCR, whose positions and norm of the embedding are fields.
+
+    Raises:
+        UserError: a field is missing or wrong.
+    """
+    row = replace(ROWS["bart"], embedding_norm=fields.flag("layernorm_embedding"), may_cross=True, encoder=())
+    if not fields.flag("use_learned_position_embeddings"):
+        row = replace(row, positions=(), further_positions=0)
+    if "encoder" not in fields.values:
+        raise fields.wrong("model_type", "'trocr' without the encoder of a 'vision-encoder-decoder'")
+    return composed(replace(row, norms=2))(fields)
+
+
+def mllama(fields: Fields) -> Model:
+    """Return Llama 3.2 Vision: some layers attend to tokens of images instead of those of the text.
+
+    Raises:
+        UserError: a field is missing or wrong.
+    """
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    heads = fields.count("num_attention_heads")
-    if fields.values.get("head_dim") is not None or not derived:
-        return hidden, layers, heads, fields.count("head_dim")
-    if hidden % heads:
-        found = f"{heads} heads that do not divide hidden_size {hidden} (give head_dim)"
-        raise fields.wrong("num_attention_heads", found)
-    return hidden, layers, heads, fields.count("head_dim", derived=hidden // heads)
+    heads, kv_heads = fields.count("num_attention_heads"), fields.count("num_key_value_heads")
+    fields.dividing("num_key_value_heads", kv_heads, heads)
+    dim, mlp = head_size(fields, hidden, heads), DenseMlp(fields.count("intermediate_size"))
+    attention, crossed = Attention(heads, kv_heads, dim, dim), fields.layers_in("cross_attention_layers")
+    if crossed is None:
+        crossed = CROSSED
+        fields.taken.append(f"cross_attention_layers = {sorted(CROSSED)}: left out, default of its class")
+    to_images = replace(to_encoder(attention, IMAGE_TOKENS), norm_parameters=2 * dim)
+    own = Layer(attention, mlp)
+    other = Layer(to_images, mlp, extra_parameters=2)  # gates of attention and MLP
+    fields.taken.append(f"encoder: {IMAGE_TOKENS} tokens taken, of an image of four tiles (--encoder-tokens)")
+    model = model_of_layers(fields, hidden, tuple(other if at in crossed else own for at in range(layers)))
+    return replace(model, vectors=SPECIAL * hidden)
 
 
-def _grouped_heads(fields: Fields, heads: int, *, as_many: bool = False) -> int:
-    """Return the heads of keys and values, which must divide the query heads."""
-    kv_heads = fields.count("num_key_value_heads", derived=heads if as_many else None)
-    if heads % kv_heads:
-        found = f"{kv_heads} heads that do not divide the {heads} of num_attention_heads"
-        raise fields.wrong("num_key_value_heads", found)
-    return kv_heads
+Reader = Callable[[Fields], Model]
+_KV_HEADS, _CHOSEN = "num_key_value_heads", "num_experts_per_tok"
+
+
+def _sizes(fields: Fields, *, derived: bool = False) -> tuple[int, int, int, int, int]:
+    """Return hidden size, layers, heads, ``head_dim``, and heads of keys and values, which must divide the others.
+
+    Where the class derives ``head_dim``, heads must divide the hidden size.
+    """
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    heads, size = fields.count("num_attention_heads"), None
+    if derived and fields.values.get("head_dim") is None:
+        if hidden % heads:
+            found = f"{heads} heads that do not divide hidden_size {hidden} (give head_dim)"
+            raise fields.wrong("num_attention_heads", found)
+        size = hidden // heads
+    dim = fields.count("head_dim", derived=size)
+    return hidden, layers, heads, dim, fields.dividing(_KV_HEADS, fields.count(_KV_HEADS), heads)
 
 
 def _layers(
@@ -55,17 +119,13 @@ def _layers(
 
 
 def _experts(fields: Fields, width: int, *, bias: bool = False, shared_width: int = 0) -> Experts:
-    count = fields.count("num_local_experts", "num_experts", "n_routed_experts")
-    chosen = fields.count("num_experts_per_tok", "experts_per_token")
-    if chosen > count:
-        raise fields.wrong("num_experts_per_tok", f"{chosen} of {count} experts")
-    return Experts(count, chosen, width, shared_width, router_bias=bias, bias=bias)
+    counts, chosen = ("num_local_experts", "num_experts", "n_routed_experts"), (_CHOSEN, "experts_per_token")
+    return Experts(*fields.experts(counts, chosen), width, shared_width, router_bias=bias, bias=bias)
 
 
 def _qwen(fields: Fields) -> Model:
     is_second, is_sparse = fields.family.startswith("qwen2"), "_moe" in fields.family
-    hidden, layers, heads, dim = _sizes(fields, derived=fields.family != "qwen3")
-    kv_heads = _grouped_heads(fields, heads)
+    hidden, layers, heads, dim, kv_heads = _sizes(fields, derived=fields.family != "qwen3")
     windowed = fields.flag("use_sliding_window") if fields.stated("use_sliding_window") is not None else is_sparse
     reach = window_of(fields.optional("sliding_window") if windowed else 0)
     if is_sparse and not is_second:
@@ -138,8 +198,8 @@ def _indexed(fields: Fields, layers: int) -> Sequence[bool]:
 
 
 def _gemma(fields: Fields) -> Model:
-    hidden, layers, heads, dim = _sizes(fields)
-    kv_heads, window = _grouped_heads(fields, heads), window_of(fields.optional("sliding_window"))
+    hidden, layers, heads, dim, kv_heads = _sizes(fields)
+    window = window_of(fields.optional("sliding_window"))
     is_second = fields.family == "gemma2"
     period = 2 if is_second else fields.count("sliding_window_pattern", "_sliding_window_pattern")
     reaches = reaches_of(fields, layers, window, lambda layer: (layer + 1) % period != 0)
@@ -164,8 +224,8 @@ def _t5gemma(fields: Fields) -> Model:
 
 
 def _llama4(fields: Fields) -> Model:
-    hidden, layers, heads, dim = _sizes(fields)
-    kv_heads, extent = _grouped_heads(fields, heads), fields.optional("attention_chunk_size")
+    hidden, layers, heads, dim, kv_heads = _sizes(fields)
+    extent = fields.optional("attention_chunk_size")
     chunk = Reach(Mask.CHUNK, extent) if extent else FULL
     interval = fields.count("no_rope_layer_interval")
     ropes = fields.per_layer("no_rope_layers", layers) if fields.listed("no_rope_layers") else None
@@ -182,8 +242,8 @@ def _llama4(fields: Fields) -> Model:
 
 
 def _gpt_oss(fields: Fields) -> Model:
-    hidden, layers, heads, dim = _sizes(fields)
-    kv_heads, window = _grouped_heads(fields, heads), window_of(fields.optional("sliding_window"))
+    hidden, layers, heads, dim, kv_heads = _sizes(fields)
+    window = window_of(fields.optional("sliding_window"))
     reaches = reaches_of(fields, layers, window, lambda layer: (layer + 1) % 2 != 0)
     bias = fields.flag("attention_bias")
     experts = _experts(fields, fields.count("intermediate_size"), bias=True)
@@ -219,18 +279,8 @@ def _opt(fields: Fields) -> Model:
 
 
 def _gpt_neo(fields: Fields) -> Model:
-    row = Family(
-        layers=("num_layers",),
-        heads=("num_heads",),
-        kv_heads=(),
-        widens=True,
-        gated=False,
-        output_bias=True,
-        mlp_bias=True,
-        norm_biases=True,
-        positions=("max_position_embeddings",),
-    )
-    model = composed(row)(fields)
+    named = replace(PLAIN, layers=("num_layers",), heads=("num_heads",), positions=("max_position_embeddings",))
+    model = composed(replace(named, widens=True, qkv_bias=False))(fields)
     window, kinds = window_of(fields.count("window_size")), ("global", "local")
     if fields.listed("attention_types") is None:
         fields.taken.append("attention_types: left out, global and local by turns as its class has them")
@@ -256,29 +306,25 @@ def _dbrx(fields: Fields) -> Model:
     kv_heads = nested.count("kv_n_heads")
     if hidden % heads or heads % kv_heads:
         raise fields.wrong("n_heads", f"{heads} heads against a divisor of {hidden} and a multiple of {kv_heads}")
-    count, chosen = nested.count("moe_num_experts"), nested.count("moe_top_k")
-    if chosen > count:
-        raise fields.wrong("moe_top_k", f"{chosen} of {count} experts")
+    experts = nested.experts(("moe_num_experts",), ("moe_top_k",))
     dim = hidden // heads
-    layer = Layer(Attention(heads, kv_heads, dim, dim), Experts(count, chosen, nested.count("ffn_hidden_size")))
+    layer = Layer(Attention(heads, kv_heads, dim, dim), Experts(*experts, nested.count("ffn_hidden_size")))
     return model_of_layers(fields, hidden, (layer,) * layers)
 
 
 def _mimo(fields: Fields) -> Model:
-    hidden, layers, heads, dim = _sizes(fields)
-    kv_heads, window = _grouped_heads(fields, heads), window_of(fields.count("sliding_window"))
+    hidden, layers, heads, dim, kv_heads = _sizes(fields)
+    window = window_of(fields.count("sliding_window"))
     if (before := fields.optional("sliding_window_size")) > 0:
         window = window_of(before + 1)  # which says how many are seen before the token itself
     reaches = reaches_of(fields, layers, window, lambda layer: layer > 0 and (layer + 1) % 6 != 0)
     far = Attention(heads, kv_heads, dim, fields.count("v_head_dim"), qkv_bias=fields.flag("attention_bias"))
     if heads % (2 * kv_heads):
         found = f"{2 * kv_heads} heads in a window that do not divide the {heads} of num_attention_heads"
-        raise fields.wrong("num_key_value_heads", found)
+        raise fields.wrong(_KV_HEADS, found)
     near = replace(far, kv_heads=2 * kv_heads, sinks=heads)
-    experts, dense = (
-        _experts(fields, fields.count("moe_intermediate_size")),
-        DenseMlp(fields.count("intermediate_size")),
-    )
+    experts = _experts(fields, fields.count("moe_intermediate_size"))
+    dense = DenseMlp(fields.count("intermediate_size"))
     made = (
         Layer(replace(far if reach is FULL else near, reach=reach), experts if sparse else dense)
         for reach, sparse in zip(reaches, sparse_layers(fields, layers, lambda layer: layer > 0), strict=True)

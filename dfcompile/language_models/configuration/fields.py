@@ -134,6 +134,27 @@ class Fields(Struct):
             raise self.wrong(name, f"{len(found)} entries against {layers} layers")
         return tuple(str(entry) for entry in found)
 
+    def dividing(self, name: str, kv_heads: int, heads: int, of: str = "num_attention_heads") -> int:
+        """Return heads of keys and values, which a name has, and which divide the query heads of another.
+
+        Raises:
+            UserError: they do not.
+        """
+        if heads % kv_heads:
+            raise self.wrong(name, f"{kv_heads} heads that do not divide the {heads} of {of}")
+        return kv_heads
+
+    def experts(self, counts: Sequence[str], chosen: Sequence[str]) -> tuple[int, int]:
+        """Return how many experts there are, and how many a token chooses, each under the first name that there is.
+
+        Raises:
+            UserError: as `count`, or there are fewer than are chosen.
+        """
+        count, some = self.count(*counts), self.count(*chosen)
+        if some > count:
+            raise self.wrong(chosen[0], f"{some} of {count} experts")
+        return count, some
+
     def wrong(self, name: str, found: str) -> UserError:
         """Return the error that a field is wrong, with what was found against what."""
         return UserError(f"{self.where}: key {name!r}: found {found}")

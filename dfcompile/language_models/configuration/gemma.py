@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from dfcompile.language_models.configuration.composed import FULL, layer_count, model_of_layers, reaches_of, window_of
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.mixer import Operand, Product
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Model, Reach
-from dfcompile.language_models.products import Operand, Product
 from dfcompile.records import replace
 
 MOST_STATES = 64  # of a token
@@ -74,7 +74,7 @@ def gemma4(fields: Fields) -> Model:
     far = replace(near, qk_dim=whole, v_dim=whole, norm_parameters=2 * whole)
     if fields.flag("attention_k_eq_v"):
         fewer = fields.optional("num_global_key_value_heads") or kv_heads
-        far = replace(far, kv_products=1, kv_heads=_dividing(fields, "num_global_key_value_heads", fewer, heads))
+        far = replace(far, kv_products=1, kv_heads=fields.dividing("num_global_key_value_heads", fewer, heads))
     attentions = _sharing(fields, near, reaches, far)
     per_layer = fields.optional("hidden_size_per_layer_input", least=0)
     width = fields.count("intermediate_size")
@@ -93,21 +93,13 @@ def gemma4(fields: Fields) -> Model:
 
 def _heads(fields: Fields) -> tuple[int, int]:
     heads = fields.count("num_attention_heads")
-    return heads, _dividing(fields, "num_key_value_heads", fields.count("num_key_value_heads"), heads)
-
-
-def _dividing(fields: Fields, name: str, kv_heads: int, heads: int) -> int:
-    if heads % kv_heads:
-        raise fields.wrong(name, f"{kv_heads} heads that do not divide the {heads} of num_attention_heads")
-    return kv_heads
+    return heads, fields.dividing("num_key_value_heads", fields.count("num_key_value_heads"), heads)
 
 
 def _mixture(fields: Fields, width: int) -> Experts:
-    count, chosen = fields.count("num_experts"), fields.count("top_k_experts")
-    if chosen > count:
-        raise fields.wrong("top_k_experts", f"{chosen} of {count} experts")
+    experts = fields.experts(("num_experts",), ("top_k_experts",))
     # Each expert has a scale, as many elements as a bias of the router.
-    return Experts(count, chosen, fields.count("moe_intermediate_size"), width, router_bias=True)
+    return Experts(*experts, fields.count("moe_intermediate_size"), width, router_bias=True)
 
 
 def _widths(fields: Fields, layers: int) -> Sequence[int]:

@@ -11,7 +11,6 @@ from dfcompile.language_models.configuration.composed import (
     sparse_layers,
     window_of,
 )
-from dfcompile.language_models.configuration.family import Family, Mixture
 from dfcompile.language_models.configuration.fields import Fields
 from dfcompile.language_models.configuration.mixers import (
     CHUNK,
@@ -22,6 +21,7 @@ from dfcompile.language_models.configuration.mixers import (
     rg_lru,
     short_convolution,
 )
+from dfcompile.language_models.configuration.rows import BIAS, BIASED, LLAMA, Family, Mixture
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
 from dfcompile.records import replace
@@ -138,12 +138,8 @@ def _mamba_of(names: MambaNames) -> Callable[[Fields, int], Mixer]:
     return lambda fields, hidden: mamba(names, fields, hidden)
 
 
-_BIAS, _MLP_BIAS = "attention_bias", "mlp_bias"
-_DELTA = Family(
-    qkv_bias=_BIAS, output_bias=_BIAS, gate=True, gate_bias=_BIAS, qk_norm=True,
-    mixing=_mixing(gated_delta, _every_fourth),
-)  # fmt: skip
-_DELTA_EXPERTS = Mixture(shared_width="shared_expert_intermediate_size", shared_gate=True)
+_DELTA = replace(BIASED, gate=True, gate_bias=BIAS, qk_norm=True, mixing=_mixing(gated_delta, _every_fourth))
+_MIXTURE = Mixture(shared_width="shared_expert_intermediate_size", shared_gate=True)
 _SHORT = Family(
     qk_norm=True,
     width=("block_ff_dim", "intermediate_size"),
@@ -152,19 +148,18 @@ _SHORT = Family(
 )
 
 HYBRIDS: Mapping[str, Family] = {
-    "bamba": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS,
-        mixing=_mixing(_mamba_of(MambaNames()), _listed("attn_layer_indices", otherwise=False)),
+    "bamba": replace(
+        LLAMA, mixing=_mixing(_mamba_of(MambaNames()), _listed("attn_layer_indices", otherwise=False))
     ),
-    "falcon_h1": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, mlp_bias=_MLP_BIAS,
+    "falcon_h1": replace(
+        LLAMA,
         mixing=_mixing(
             _mamba_of(MambaNames(inner="mamba_d_ssm", closing_bias="projectors_bias", norm="mamba_rms_norm")),
             lambda _, layers: [_BOTH] * layers,
         ),
     ),
-    "granitemoehybrid": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS,
+    "granitemoehybrid": replace(
+        BIASED,
         experts=Mixture("intermediate_size", shared_width="shared_intermediate_size", least=1),
         mixing=_mixing(_mamba_of(MambaNames()), lambda fields, layers: _kinds(fields, layers, lambda _: False)),
     ),
@@ -172,14 +167,13 @@ HYBRIDS: Mapping[str, Family] = {
         experts=Mixture("intermediate_size", least=2, every="expert_layer_period", offset="expert_layer_offset"),
         mixing=_mixing(_mamba_of(MambaNames(rank="mamba_dt_rank", step_norms=True)), _periodic),
     ),
-    "lara_mini": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True,
-        experts=Mixture(shared_width="shared_expert_intermediate_size"),
+    "lara_mini": replace(
+        BIASED, qk_norm=True, experts=Mixture(shared_width="shared_expert_intermediate_size"),
         mixing=_mixing(gated_delta, _patterned(_MIXER, _WINDOW, _MIXER, _ATTENTION, _WINDOW)),
     ),
     "lfm2": replace(_SHORT, adjusted_width=_short_width),
-    "lfm3": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, head_gate="use_attention_gate", more_norms="use_sandwich_norm",
+    "lfm3": replace(
+        BIASED, qk_norm=True, head_gate="use_attention_gate", more_norms="use_sandwich_norm",
         mixing=_mixing(short_convolution, _patterned(_WINDOW, _MIXER, _ATTENTION, _MIXER, first=_MIXER)),
     ),
     "lfm2_moe": replace(_SHORT, experts=Mixture(first_dense="num_dense_layers")),
@@ -187,16 +181,12 @@ HYBRIDS: Mapping[str, Family] = {
         refused={"sliding_window": None}, experts=Mixture("intermediate_size"),
         mixing=_mixing(lightning, lambda fields, layers: _kinds(fields, layers, lambda layer: layer % 2 == 0)),
     ),
-    "olmo_hybrid": Family(
-        qkv_bias=_BIAS, output_bias=_BIAS, qk_norm=True, whole_norm=True, mixing=_mixing(gated_delta, _one_at_least),
-    ),
-    "qwen3_5_moe_text": replace(_DELTA, experts=_DELTA_EXPERTS),
+    "olmo_hybrid": replace(BIASED, qk_norm=True, whole_norm=True, mixing=_mixing(gated_delta, _one_at_least)),
+    "qwen3_5_moe_text": replace(_DELTA, experts=_MIXTURE),
     "qwen3_5_text": _DELTA,
-    "qwen3_next": replace(
-        _DELTA, experts=replace(_DELTA_EXPERTS, every="decoder_sparse_step", dense="mlp_only_layers")
-    ),
+    "qwen3_next": replace(_DELTA, experts=replace(_MIXTURE, every="decoder_sparse_step", dense="mlp_only_layers")),
     "recurrent_gemma": Family(
-        qkv_bias=_BIAS, output_bias=True, mlp_bias=True, adjusted_width=lambda _, width: width // 2,
+        qkv_bias=BIAS, output_bias=True, mlp_bias=True, adjusted_width=lambda _, width: width // 2,
         mixing=_mixing(rg_lru, _blocks),
     ),
 }  # fmt: skip
@@ -206,16 +196,14 @@ _MAMBA = MambaNames(
     inner="intermediate_size", state="state_size", taps="conv_kernel", expand="expand", rank="time_step_rank",
     convolution_bias="use_conv_bias", opening_bias="use_bias", closing_bias="use_bias",
 )  # fmt: skip
-_MAMBA_TWO = replace(
-    _MAMBA, inner="", rank="", heads="num_heads", head="head_dim", groups="n_groups", chunk="chunk_size"
-)
-_NEMOTRON = replace(_MAMBA_TWO, state="ssm_state_size", expand="", heads="mamba_num_heads", head="mamba_head_dim")
+_MAMBA2 = replace(_MAMBA, inner="", rank="", heads="num_heads", head="head_dim", groups="n_groups", chunk="chunk_size")
+_NEMOTRON = replace(_MAMBA2, state="ssm_state_size", expand="", heads="mamba_num_heads", head="mamba_head_dim")
 
 
 def _mamba_alone(fields: Fields) -> Model:
     """Return a model whose layers are mixers alone."""
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    mixer = mamba(_MAMBA_TWO if fields.family == "mamba2" else _MAMBA, fields, hidden)
+    mixer = mamba(_MAMBA2 if fields.family == "mamba2" else _MAMBA, fields, hidden)
     return model_of_layers(fields, hidden, (Layer(None, None, 1, mixer=mixer),) * layers)
 
 
@@ -251,13 +239,11 @@ def _nemotron(fields: Fields) -> Model:
 
 
 def _plain_experts(fields: Fields) -> Experts:
-    count, chosen = fields.count("n_routed_experts"), fields.count("num_experts_per_tok")
-    if chosen > count:
-        raise fields.wrong("num_experts_per_tok", f"{chosen} of {count} experts")
+    experts = fields.experts(("n_routed_experts",), ("num_experts_per_tok",))
     if fields.flag("mlp_bias"):
         raise fields.wrong("mlp_bias", "true, which is not modelled of experts, against false")
     width, shared = fields.count("moe_intermediate_size"), fields.count("moe_shared_expert_intermediate_size")
-    return Experts(count, chosen, width, shared, gated=False, latent=fields.optional("moe_latent_size"))
+    return Experts(*experts, width, shared, gated=False, latent=fields.optional("moe_latent_size"))
 
 
 _OF_KIMI: Mapping[str, str] = {
@@ -283,11 +269,9 @@ def _delta_beside_latent(fields: Fields) -> Model:
         taps=inner.count("linear_conv_kernel_dim" if is_kimi else "short_conv_kernel_size"),
         head_vectors=dim + 1, norm_parameters=dim,
     )  # fmt: skip
-    count = fields.count("num_experts", "num_local_experts")
-    chosen = fields.count("num_experts_per_token", "num_experts_per_tok")
-    if chosen > count:
-        raise fields.wrong("num_experts_per_token", f"{chosen} of {count} experts")
-    experts = Experts(count, chosen, width, fields.count("num_shared_experts", "n_shared_experts") * width)
+    counts, chosen = ("num_experts", "num_local_experts"), ("num_experts_per_token", "num_experts_per_tok")
+    numbers, shared = fields.experts(counts, chosen), fields.count("num_shared_experts", "n_shared_experts")
+    experts = Experts(*numbers, width, shared * width)
     first, dense = fields.count("first_k_dense_replace", least=0), DenseMlp(fields.count("intermediate_size"))
     if is_kimi:
         listed = inner.layers_in("full_attn_layers")  # counted from 1

@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from dfcompile.language_models.configuration.composed import said
-from dfcompile.language_models.configuration.family import Said
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.rows import Said
 from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.records import replace
 
@@ -93,9 +93,7 @@ def gated_delta(fields: Fields, hidden: int) -> Mixer:
     of_attention = fields.count("num_attention_heads")
     groups = _derived(fields, "linear_num_key_heads", of_attention)
     heads = _derived(fields, "linear_num_value_heads", of_attention)
-    if heads % groups:
-        found = f"{groups} heads that do not divide the {heads} of linear_num_value_heads"
-        raise fields.wrong("linear_num_key_heads", found)
+    fields.dividing("linear_num_key_heads", groups, heads, "linear_num_value_heads")
     key = _derived(fields, "linear_key_head_dim", 3 * hidden // (4 * groups))
     value = _derived(fields, "linear_value_head_dim", 2 * key)
     return Mixer(

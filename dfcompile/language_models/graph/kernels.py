@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from enum import StrEnum, unique
+from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,7 +20,6 @@ APPEND = "append"
 _LAYER = re.compile(r"\.\d+(?=\.|$)")
 
 
-@unique
 class Operand(StrEnum):
     """What an operand is made of."""
 

@@ -188,7 +188,7 @@ def _of_system_file(asked: str, multiplies: tuple[str, ...]) -> tuple[Device, tu
         raise UserError(f"{error}; spreadsheets end in {', '.join(SHEETS)}, shipped devices are "
                         f"{', '.join(shipped_devices())}") from error  # fmt: skip
     chip, network = system.accelerator, system.network
-    kinds = network.kind.split("_")
+    dimensions = zip(network.kind.split("_"), network.dimensions, strict=bool(network.dimensions))
     device = Device(
         name=system.name,
         macs_per_s=dict.fromkeys(multiplies, chip.peak_gflops * 1e9 / 2),
@@ -198,10 +198,7 @@ def _of_system_file(asked: str, multiplies: tuple[str, ...]) -> tuple[Device, tu
         cores=chip.cores,
         frequency_hz=chip.frequency_ghz * 1e9,
         granule=(chip.lanes_per_core, 1, chip.stages_per_core),
-        links=tuple(
-            LinkLevel(kind, one.chips, one.link_bandwidth_gb_per_s * 1e9)
-            for kind, one in zip(kinds, network.dimensions, strict=bool(network.dimensions))
-        ),
+        links=tuple(LinkLevel(kind, one.chips, one.link_bandwidth_gb_per_s * 1e9) for kind, one in dimensions),
         link_latency_s=network.link_latency_ns * 1e-9,
         tdp_w=chip.power_w,
         usd=chip.price_usd,

@@ -227,11 +227,7 @@ def ends_graph(model: Model, batch: Batch, precision: Precision) -> DataflowGrap
 
 
 def _extents(
-    attention: Attention | LatentAttention,
-    mlp: DenseMlp | Experts,
-    hidden: int,
-    group: Sequences,
-    choices: StepChoices,
+    attention: Attention | LatentAttention, mlp: DenseMlp | Experts, hidden: int, group: Sequences, choices: StepChoices
 ) -> dict[str, int]:
     reach = attention.reach
     found = {

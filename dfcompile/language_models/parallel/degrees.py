@@ -72,6 +72,29 @@ class Degrees(Struct, frozen=True):
         return " ".join(shown) or "one chip"
 
 
+class Impossible:
+    """Choices that are not possible, tried in ``with`` blocks: how many, and the error of the one that needs least."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._nearest: InfeasibleError | None = None
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, InfeasibleError):
+            return False
+        self.count += 1
+        if self._nearest is None or error.enough < self._nearest.enough:
+            self._nearest = error
+        return True
+
+    @property
+    def error(self) -> InfeasibleError:
+        """The error where nothing is possible."""
+        return self._nearest or InfeasibleError("degrees: found none for so many chips")
+
+
 def divisors(number: int) -> tuple[int, ...]:
     """Return the divisors of a number, the smallest first."""
     low = [one for one in range(1, math.isqrt(number) + 1) if number % one == 0]

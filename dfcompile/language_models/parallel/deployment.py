@@ -233,7 +233,7 @@ class Deployments:
         held = layer_weight_bytes(share, hidden, precision, ranks=degrees.expert, split=degrees.expert_split)
         kept = layer_kv_bytes(share, batch, precision, block=case.block, shared_prefix=choices.shared_prefix)
         exchanged = self.exchanges(layer, share, degrees, batch)
-        return _LayerCost(made, self._time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)
+        return _LayerCost(made, self.time(made).exec_s, *exchanged, held, kept * degrees.micro_batches)
 
     def exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
         """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches.
@@ -279,13 +279,17 @@ class Deployments:
         before, after = ends_kernels(case.model, batch, case.precision, -(-case.model.vocabulary // chips))
         logits = case.precision.activations.bytes_of(batch.head_rows * case.model.vocabulary)
         gathered = self.collectives.all_gather(self.group(1, chips), logits) if logits else 0.0
-        tables, matrix = (made(case.model, case.precision, chips) for made in (embedding_bytes, head_bytes))
-        if case.model.tied and degrees.pipeline > 1:
-            matrix += tables  # the last stage has a copy of the embedding
+        tables, matrix = self.end_bytes(degrees, case.precision)
         return (
-            _LayerCost(before, self._time(before).exec_s, 0.0, 0.0, tables, 0),
-            _LayerCost(after, self._time(after).exec_s, gathered, logits * (chips - 1) / chips, matrix, 0),
+            _LayerCost(before, self.time(before).exec_s, 0.0, 0.0, tables, 0),
+            _LayerCost(after, self.time(after).exec_s, gathered, logits * (chips - 1) / chips, matrix, 0),
         )
+
+    def end_bytes(self, degrees: Degrees, precision: Precision) -> tuple[int, int]:
+        """Bytes of embedding and head of a chip; if they are one, the last of several stages has a copy."""
+        model = self._case.model
+        tables, matrix = (count(model, precision, degrees.tensor) for count in (embedding_bytes, head_bytes))
+        return tables, matrix + tables * (model.tied and degrees.pipeline > 1)
 
     def _check_held(self, found: Deployment) -> None:
         """Check that the fullest chip holds its weights and caches, and the memory beside it what is put there.
@@ -336,7 +340,8 @@ class Deployments:
         for kind, cost in ((kind, by_layer[kind.layer]) for kind in self._case.model.kinds):
             count = sum(one is cost for one in here)
             kernels += [replace(kernel, part=kind.name, count=count) for kernel in cost.kernels if count]
-        return self._time([*kernels, *(kernel for end in ends for kernel in end.kernels)])
+        return self.time([*kernels, *(kernel for end in ends for kernel in end.kernels)])
 
-    def _time(self, kernels: Sequence[Kernel]) -> StepTime:
+    def time(self, kernels: Sequence[Kernel]) -> StepTime:
+        """Return the time of kernels on a chip."""
         return timed_step(kernels, self._case.device, self._case.timer, self._case.transfers)

@@ -3,21 +3,24 @@
 Each stage runs a forward and a backward pass in turn, so that a stage i of p holds the activations of at most p - i
 micro-batches [narayanan21]. A step is ``m slowest + (all stages - slowest) / v`` for m micro-batches and v runs of
 layers per stage: the second term is the bubble. Gradients are exchanged among replicas after the last backward pass.
+
+And the search for how such a step is split over chips.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
 from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
-from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_weight_bytes
+from dfcompile.host.stages import counted
+from dfcompile.language_models.footprint import layer_weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import Experts, Layer
 from dfcompile.language_models.parallel import degrees as sharing
-from dfcompile.language_models.parallel.degrees import Degrees
+from dfcompile.language_models.parallel.degrees import Degrees, Impossible, all_degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployments, balanced
 from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.steps.step import WHOLE
@@ -31,7 +34,7 @@ from dfcompile.language_models.steps.training_kernels import (
     state_bytes,
     update_kernel,
 )
-from dfcompile.language_models.times.step_time import StepTime, timed_step
+from dfcompile.language_models.times.step_time import StepTime
 from dfcompile.records import replace
 
 _COUNTED = uniform(FORMATS["int8"])  # a byte per element
@@ -135,6 +138,7 @@ class Trainings:
         self._case = replace(case, model=replace(case.model, layers=layers), precision=uniform(form))
         self._training = training
         self._deployments = Deployments(self._case, chips)
+        self._time = self._deployments.time
 
     def step(self, degrees: Degrees) -> TrainingStep:
         """Return the step under some degrees.
@@ -157,13 +161,18 @@ class Trainings:
             between = self._deployments.group(degrees.stage_chips, degrees.pipeline)
             sent = 2 * runs * self._deployments.collectives.send(between, amount)
         places = list(pairwise((0, *balanced(seconds, degrees.pipeline))))
-        stages = [self._stage(costs[start:end], at, len(places), first, last) for at, (start, end) in enumerate(places)]
+        stages = [costs[start:end] for start, end in places]
+        stages[0].insert(0, first)
+        stages[-1].append(last)
         taken = [math.fsum(cost.exec_s for cost in stage) + sent for stage in stages]
         slow = stages[max(range(len(stages)), key=taken.__getitem__)]
         held = [self._held(stage, at, degrees) for at, stage in enumerate(stages)]
         exchanged = max(self._gradients_s(stage, degrees) for stage in stages)
         if case.model.tied and degrees.pipeline > 1:
-            exchanged += self._tied_s(first.weights.total, degrees)
+            # The sum of the gradients of first and last stage, which both have the embedding.
+            ends = self._deployments.group(degrees.stage_chips, degrees.pipeline)
+            tables = GRADIENTS.bytes_of(first.weights.total)
+            exchanged += self._deployments.collectives.send(ends, tables)
         updates = max(self._updated(stage, degrees) for stage in stages)
         bubble = (math.fsum(taken) - max(taken)) / runs
         update = self._time([update_kernel(updates, case.precision)])
@@ -228,13 +237,8 @@ class Trainings:
         made = end_passes(case.model, batch, case.precision, -(-case.model.vocabulary // chips), split)
         amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden)
         summed = self._deployments.collectives.all_reduce(self._deployments.group(1, chips), amount)
-        tables, matrix = (count(case.model, _COUNTED, chips) for count in (embedding_bytes, head_bytes))
-        if case.model.tied and degrees.pipeline > 1:
-            matrix += tables  # the last stage has a copy of the embedding
+        tables, matrix = self._deployments.end_bytes(degrees, _COUNTED)
         return self._cost(made[0], summed, Weights(tables)), self._cost(made[1], summed, Weights(matrix))
-
-    def _stage(self, layers: Sequence[_Cost], at: int, stages: int, first: _Cost, last: _Cost) -> list[_Cost]:
-        return [*([] if at else [first]), *layers, *([last] if at == stages - 1 else [])]
 
     def _held(self, stage: Sequence[_Cost], at: int, degrees: Degrees) -> Held:
         elements = sum(cost.weights.total for cost in stage)
@@ -250,19 +254,19 @@ class Trainings:
 
     def _updated(self, stage: Sequence[_Cost], degrees: Degrees) -> int:
         """Return the weights that a chip updates: of shared states its part."""
+        parts = self._weights(stage, degrees)
+        return sum(-(-part // chips) if self._training.shards_optimiser else part for part, _, chips in parts)
+
+    def _weights(self, stage: Sequence[_Cost], degrees: Degrees) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Return elements that all replicas have, and those of experts; the group that has the same of each."""
         shared, experts = sum(cost.weights.shared for cost in stage), sum(cost.weights.experts for cost in stage)
-        if not self._training.shards_optimiser:
-            return shared + experts
-        return -(-shared // degrees.data) + -(-experts // _replicas(degrees))
+        replicas = degrees.stage_chips // degrees.expert_group
+        return (shared, degrees.tensor, degrees.data), (experts, degrees.expert_group, replicas)
 
     def _gradients_s(self, stage: Sequence[_Cost], degrees: Degrees) -> float:
         """Return the seconds of the sums over replicas; where states are shared, new weights are gathered instead."""
         seconds, chips = 0.0, self._deployments
-        shared, experts = sum(cost.weights.shared for cost in stage), sum(cost.weights.experts for cost in stage)
-        for elements, stride, count in (
-            (shared, degrees.tensor, degrees.data),
-            (experts, degrees.expert_group, _replicas(degrees)),
-        ):
+        for elements, stride, count in self._weights(stage, degrees):
             group = chips.group(stride, count)
             if not self._training.shards_optimiser:
                 seconds += chips.collectives.all_reduce(group, GRADIENTS.bytes_of(elements))
@@ -271,11 +275,6 @@ class Trainings:
             for form in (GRADIENTS, self._case.precision.activations):
                 seconds += chips.collectives.all_gather(group, form.bytes_of(elements))
         return seconds
-
-    def _tied_s(self, elements: int, degrees: Degrees) -> float:
-        """Return the seconds of the sum of the gradients of first and last stage, which both have the embedding."""
-        ends = self._deployments.group(degrees.stage_chips, degrees.pipeline)
-        return self._deployments.collectives.send(ends, GRADIENTS.bytes_of(elements))
 
     def _kernels(self, by_layer: dict[Layer, _Cost], here: Sequence[_Cost], ends: Sequence[_Cost]) -> list[Kernel]:
         kernels: list[Kernel] = []
@@ -287,17 +286,12 @@ class Trainings:
             kernels += [*end.kernels.forward, *end.kernels.backward]
         return kernels
 
-    def _time(self, kernels: Sequence[Kernel]) -> StepTime:
-        return timed_step(kernels, self._case.device, self._case.timer, self._case.transfers)
-
     def _check_held(self, found: TrainingStep) -> None:
         device, held = self._case.device, found.held
         if not device.capacity_bytes or held.total <= device.capacity_bytes:
             return
-        parts = ", ".join(
-            f"{getattr(held, name) / _GIB:.1f} of {name}"
-            for name in ("weights", "gradients", "optimiser", "activations")
-        )
+        names = ("weights", "gradients", "optimiser", "activations")
+        parts = ", ".join(f"{getattr(held, name) / _GIB:.1f} of {name}" for name in names)
         against = f"against {device.capacity_bytes / _GIB:.1f} ({found.degrees.name}; --recompute, or more chips)"
         message = f"system {device.name!r}: found {held.total / _GIB:.1f} GiB on a chip ({parts}) {against}"
         raise InfeasibleError(message, "capacity", float(held.total))
@@ -315,6 +309,44 @@ def in_flight(stage: int, stages: int, micro_batches: int, runs: int) -> Fractio
     return min(Fraction(micro_batches), Fraction(warm, runs))
 
 
-def _replicas(degrees: Degrees) -> int:
-    """Chips of a stage that hold the same experts."""
-    return degrees.stage_chips // degrees.expert_group
+MICRO_BATCHES = (1, 2, 4, 8, 16)  # sequences of a micro-batch that are tried
+
+
+def training_degrees(case: Case, chips: int) -> Iterator[Degrees]:
+    """Yield the degrees that are tried: micro-batches of a few sequences, and no context that chips share."""
+    model, sequences = case.model, case.batch.sequences
+    choices = all_degrees(chips, experts=model.most_experts, layers=len(model.layers), sequences=sequences)
+    for one in (one for one in choices if one.sequence == 1 and one.micro_batches == 1):
+        for size in MICRO_BATCHES:
+            if sequences % (one.data * size) == 0:
+                yield replace(one, micro_batches=sequences // (one.data * size))
+
+
+def training_plans(
+    case: Case, training: TrainingChoices, chips: Sequence[int], fixed: Degrees | None = None
+) -> tuple[TrainingStep, ...]:
+    """Return the steps of which none is both shorter, in chips times time, and smaller in memory; shortest first.
+
+    Args:
+        case: model, device, all sequences of a step and how they are counted.
+        training: how the step is run.
+        chips: numbers of chips that may be used.
+        fixed: degrees; none: all are tried.
+
+    Raises:
+        InfeasibleError: no degrees are possible; the message is that of those that need least.
+    """
+    found: list[TrainingStep] = []
+    impossible = Impossible()
+    for count in counted(tuple(chips)):
+        trainings = Trainings(case, training, count)
+        for degrees in counted((fixed,) if fixed is not None else tuple(training_degrees(case, count))):
+            with impossible:
+                found.append(trainings.step(degrees))
+    if not found:
+        raise impossible.error
+    kept: list[TrainingStep] = []
+    for one in sorted(found, key=lambda step: (step.exec_s * step.degrees.chips, step.held.total, step.degrees.name)):
+        if not kept or one.held.total < kept[-1].held.total:
+            kept.append(one)
+    return tuple(kept)

@@ -7,8 +7,7 @@ from functools import cache
 from msgspec import Struct
 
 from dfcompile.errors import UserError
-from dfcompile.language_models.configuration.nested import QUANTISED_BY
-from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE
+from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QUANTISED_BY
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.keys import Place

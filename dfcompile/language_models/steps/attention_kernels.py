@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat, Precision
+from dfcompile.language_models.mixer import Indexer
 from dfcompile.language_models.model import Attention, LatentAttention, Mask, Reach
-from dfcompile.language_models.products import Indexer
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Latent, Role, StepChoices, Work
 from dfcompile.records import replace

@@ -1,11 +1,10 @@
 """A kernel of a step: what it multiplies, and the bytes of every operand; and how a step is counted."""
 
-from enum import StrEnum, unique
+from enum import StrEnum
 
 from msgspec import Struct
 
 
-@unique
 class Fusion(StrEnum):
     """Which activations reach memory."""
 
@@ -14,7 +13,6 @@ class Fusion(StrEnum):
     FULL = "full"  # those between layers alone: a bound, nothing is asked of the chip's memory
 
 
-@unique
 class Latent(StrEnum):
     """How latent attention multiplies."""
 
@@ -43,7 +41,6 @@ class StepChoices(Struct, frozen=True):
     expert_shares: tuple[float, ...] = ()
 
 
-@unique
 class KernelKind(StrEnum):
     """What the operands are: matrices or vectors of activations or weights, or bytes that only move."""
 
@@ -56,7 +53,6 @@ class KernelKind(StrEnum):
     KV_STORE = "Async_KVCache"
 
 
-@unique
 class Work(StrEnum):
     """Which efficiency of a calibrated device counts."""
 
@@ -72,7 +68,6 @@ class Work(StrEnum):
     TRANSFER = "transfer"
 
 
-@unique
 class Role(StrEnum):
     """What a kernel is among those of its layer, as far as its gradients and what it keeps for them depend on it."""
 

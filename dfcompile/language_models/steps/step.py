@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from dfcompile.language_models.formats import Precision
+from dfcompile.language_models.mixer import Operand, Product
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, Layer, Model
-from dfcompile.language_models.products import Operand, Product
 from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection, vector_kernel
 from dfcompile.language_models.steps.batch import Batch
 from dfcompile.language_models.steps.kernel import Fusion, Kernel, KernelKind, Role, StepChoices, Work

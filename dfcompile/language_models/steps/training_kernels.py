@@ -9,7 +9,7 @@ writes those of its operands.
 
 import math
 from collections.abc import Iterator
-from enum import StrEnum, unique
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -31,7 +31,6 @@ _OPENING = (Role.OPENING, Role.WIDENING)
 _WIDENING = (Role.WIDENING, Role.EXPERT_WIDENING)
 
 
-@unique
 class Recompute(StrEnum):
     """What the backward pass computes again instead of keeping it."""
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from enum import StrEnum, unique
+from enum import StrEnum
 from itertools import groupby
 
 from msgspec import Struct
@@ -12,7 +12,6 @@ from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.records import replace
 
 
-@unique
 class TimeModel(StrEnum):
     """How time is counted; every figure says by which."""
 
@@ -80,7 +79,6 @@ def roofline(kernel: Kernel, device: Device) -> KernelTime:
     return slower_of(compute, kernel.bytes / device.bytes_per_s, is_async=kernel.is_async)
 
 
-@unique
 class Transfers(StrEnum):
     """When new keys and values reach the cache, and when old ones are read."""
 
@@ -158,10 +156,8 @@ def timed_step(
     """
     alone = ((kernel, timer(kernel, device)) for kernel in kernels)
     timed = tuple(TimedKernel(kernel, within_limits(kernel, device, time), time) for kernel, time in alone)
-    parts = tuple(
-        _part_time(part, count, list(members), transfers)
-        for (part, count), members in groupby(timed, key=lambda one: (one.kernel.part, one.kernel.count))
-    )
+    alike = groupby(timed, lambda one: (one.kernel.part, one.kernel.count))
+    parts = tuple(_part_time(part, count, list(members), transfers) for (part, count), members in alike)
     exec_s = math.fsum(part.count * part.exec_s for part in parts)
 
     def whole(name: str) -> float:

@@ -1,6 +1,6 @@
 """The page of a graph of actors: how fast it is, and how large its channels are."""
 
-from dfcompile.page.phrases import column, counted
+from dfcompile.page.phrases import column
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark, SmallTable, View
 from dfcompile.report.text_tables import Column
@@ -19,8 +19,8 @@ def actor_graph_view(report: Record) -> View:
     marks = tuple(Mark(each.text("name"), each.number("busy_cycles") or 0) for each in busiest)
     answer = "It ends in a deadlock."
     if period is not None:
-        tokens = counted(report.number("size_tokens") or 0, "tokens")
-        answer = f"{counted(period, 'cycles')} an iteration in the long run, with {tokens} in its channels."
+        tokens = report.number("size_tokens") or 0
+        answer = f"{period:,} cycles an iteration in the long run, with {tokens:,} tokens in its channels."
     return View(
         subject,
         f"How fast is {subject}, and how large are its channels?",

@@ -16,6 +16,7 @@ _ROWS = 24
 _BUFFERS = 5  # of a shape in the first table
 _LONGEST = 160  # letters of an answer
 _PROVED = ", proved"
+_BETWEEN = "Proved: no schedule moves less. The best tiling that was found moves more; the optimum is between both."
 
 
 def bounds_view(report: Record) -> View:
@@ -23,7 +24,8 @@ def bounds_view(report: Record) -> View:
     subject = report.text("subject") or "model"
     question = "How few bytes move between memory and a buffer on the chip, for every size of the buffer?"
     tables, charts = tuple(_tables(report)), tuple(_charts(report))
-    return View(subject, question, _answer(report), tuple(_reasons(report)), tables, charts=charts)
+    reasons = (_BETWEEN,) if report.parts("operators") and not report.parts("whole") else ()
+    return View(subject, question, _answer(report), reasons, tables, charts=charts)
 
 
 def _answer(report: Record) -> str:
@@ -50,11 +52,6 @@ def _attained(row: Record) -> tuple[float, float]:
     """Return what the best tiling of a row moves, and the buffer beyond which no tiling moves less."""
     moved = row.number("tiling_bytes")
     return inf if moved is None else moved, row.number("effectual_buffer_bytes") or 0
-
-
-def _reasons(report: Record) -> Iterator[str]:
-    if report.parts("operators") and not report.parts("whole"):
-        yield "Proved: no schedule moves less. The best tiling that was found moves more; the optimum is between both."
 
 
 def _tables(report: Record) -> Iterator[SmallTable]:
@@ -86,9 +83,8 @@ def _tables(report: Record) -> Iterator[SmallTable]:
 
 def _by_name(report: Record) -> dict[str, list[Record]]:
     """Return rows by what they are of, as their curves are called: a shape, or what of a fusion stays on the chip."""
-    key, rows = (
-        ("type", report.parts("fusions")) if report.parts("fusions") else ("operator", report.parts("operators"))
-    )
+    fusions = report.parts("fusions")
+    key, rows = ("type", fusions) if fusions else ("operator", report.parts("operators"))
     found: dict[str, list[Record]] = {}
     for row in rows:
         found.setdefault(row.text(key), []).append(row)
@@ -131,9 +127,8 @@ def _lines(report: Record) -> Iterator[_Line]:
     shapes = {"": together} if together else _by_name(report)
     for name, rows in shapes.items():
         bounds = {row.number("buffer_bytes") or 0: row.number("proved_bytes") or 0 for row in rows}
-        own = next(
-            (curve for curve in curves if curve.text("name") == name), curves[-1] if not name and curves else None
-        )
+        last = curves[-1] if not name and curves else None
+        own = next((curve for curve in curves if curve.text("name") == name), last)
         if own is not None:
             series = f"{name}{_PROVED}" if name else "proved"
             yield _Line(series, name or series, own.number("operations") or 0, _points(sorted(bounds.items())))

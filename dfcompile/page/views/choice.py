@@ -6,10 +6,10 @@ from math import inf, isfinite
 from msgspec import Struct
 
 from dfcompile.options.choice_file import choice_options
-from dfcompile.page.phrases import choices, column, counted, share
+from dfcompile.page.phrases import choices, column, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import SmallTable
-from dfcompile.report.text_tables import Column
+from dfcompile.report.text_tables import Column, first_of
 
 
 class ResultRow(Struct, frozen=True):
@@ -72,8 +72,7 @@ _LONGEST = 60  # letters of a lowering; all of it is in the report's own table
 
 def results_table(rows: Sequence[ResultRow], best: ResultRow) -> SmallTable:
     """Return what each result takes, moves and costs; of many the shortest, in their order."""
-    kept = {id(row) for row in sorted(rows, key=lambda row: row.makespan)[:_MOST_ROWS]}
-    shown = [row for row in rows if id(row) in kept]
+    shown = first_of(rows, _MOST_ROWS, lambda row: row.makespan)
     columns = [column("PEs", [row.pes for row in shown], "")]
     if any(row.lowering for row in shown):
         columns.append(Column("lowering", tuple(shortened(row.lowering) for row in shown), is_text=True))
@@ -142,7 +141,7 @@ def choice_reasons(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
     if estimated and not best.figures.is_set("automatic.is_taken") and estimated < best.makespan:
         yield (
             f"--expand auto, which chooses expansions and tasks for each operator, is estimated at "
-            f"{counted(estimated, 'cycles')}: {best.makespan / estimated:.3g} times fewer."
+            f"{estimated:,} cycles: {best.makespan / estimated:.3g} times fewer."
         )
 
 
@@ -152,7 +151,7 @@ def _chosen(best: ResultRow) -> Iterator[str]:
     if best.figures.is_set("automatic.is_taken") and published and best.makespan:
         yield (
             f"Expansions and tasks were chosen for {best.pes:,} PEs; published ones would take about "
-            f"{counted(published, 'cycles')}, {published / best.makespan:.3g} times as many."
+            f"{published:,} cycles, {published / best.makespan:.3g} times as many."
         )
 
 
@@ -168,10 +167,8 @@ def chosen_options(rows: Sequence[ResultRow]) -> Iterator[tuple[str, str]]:
 
 
 def _other_lowerings(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
-    beside = sorted(
-        (row for row in rows if row.pes == best.pes and row is not best and isfinite(row.makespan)),
-        key=lambda row: row.makespan,
-    )
+    same = (row for row in rows if row.pes == best.pes and row is not best and isfinite(row.makespan))
+    beside = sorted(same, key=lambda row: row.makespan)
     if not beside:
         return
     said = [f"{shortened(row.lowering) or 'another'} {_against(row, best)}" for row in beside[:_OTHERS]]
@@ -192,7 +189,7 @@ def _against(row: ResultRow, best: ResultRow) -> str:
     moved, own = (each.figures.number("schedule.io_bytes") for each in (row, best))
     said = f"takes {share(longer)} longer" if longer else "takes as long"
     if 0 < longer < _NOTHING:
-        said = f"takes {counted(row.makespan - best.makespan, 'cycles')} longer"
+        said = f"takes {row.makespan - best.makespan:,} cycles longer"
     if not moved or not own:
         return said
     more = moved / own - 1
@@ -210,7 +207,7 @@ def _fewer_pes(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
         priced = f", and cost {cost:,.0f} USD instead of {own:,.0f}"
     lowering = f" with {shortened(fewest.lowering)}" if fewest.lowering else ""
     yield (
-        f"{fewest.pes:,} PEs{lowering} are nearly as fast: {counted(fewest.makespan, 'cycles')}, "
+        f"{fewest.pes:,} PEs{lowering} are nearly as fast: {fewest.makespan:,} cycles, "
         f"{share(fewest.makespan / best.makespan - 1)} longer{priced}."
     )
 
@@ -248,6 +245,6 @@ def _hints(hints: Sequence[Record], best: ResultRow) -> Iterator[str]:
         more = f" and {len(rules) - _NAMED:,} more rules (in the table of hints)" if len(rules) > _NAMED else ""
         yield (
             f"--expand {' '.join(rules[:_NAMED])}{more}: the bound of these operators falls from "
-            f"{counted(chosen, 'cycles')} to {counted(hinted, 'cycles')}, {share((chosen - hinted) / best.makespan)} "
+            f"{chosen:,} cycles to {hinted:,} cycles, {share((chosen - hinted) / best.makespan)} "
             "of the makespan."
         )

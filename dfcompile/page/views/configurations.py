@@ -34,25 +34,19 @@ def configuration_charts(configurations: Sequence[Record], of: str) -> Iterator[
     """
     if not configurations:
         return
-    numbers = [each.number("configuration") for each in configurations]
-    names = [f"{place if number is None else number}" for place, number in enumerate(numbers)]
-    limit = [(each.text("bound_by"), _kernels(each)) for each in configurations]
-    bars = tuple(
-        Mark(name, each.number("time_s") or 0, *said)
-        for name, each, said in zip(names, configurations, limit, strict=True)
-    )
+    bars, dots = [], []
+    for place, one in enumerate(configurations):
+        number, said = one.number("configuration"), (one.text("bound_by"), _kernels(one))
+        bars.append(Mark(f"{place if number is None else number}", one.number("time_s") or 0, *said))
+        dots.append(Mark(one.number("memory_s") or 0, one.number("compute_s") or 0, *said))
     caption = f"Of {of}; a bar per set of kernels that is on the chip together, coloured by what bounds it."
     title, axes = "Time of each configuration", (Axis("configuration"), Axis("time", "s"))
-    yield Chart(ChartKind.BARS, title, caption, *axes, bars)
-    dots = tuple(
-        Mark(each.number("memory_s") or 0, each.number("compute_s") or 0, *said)
-        for each, said in zip(configurations, limit, strict=True)
-    )
+    yield Chart(ChartKind.BARS, title, caption, *axes, tuple(bars))
     most = max(max(float(mark.x), mark.y) for mark in dots)
     caption = "A dot per configuration: above the line it waits for compute, below for memory."
     title, axes = "Compute against memory time", (Axis("memory time", "s"), Axis("compute time", "s"))
     ridge = Guide("compute = memory", (0, most), (0, most))  # of a roofline
-    yield Chart(ChartKind.DOTS, title, caption, *axes, dots, (ridge,))
+    yield Chart(ChartKind.DOTS, title, caption, *axes, tuple(dots), (ridge,))
 
 
 def configuration_tables(configurations: Sequence[Record]) -> Iterator[SmallTable]:

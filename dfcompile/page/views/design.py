@@ -4,7 +4,7 @@ from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views.configurations import configuration_charts, configuration_tables, limit_reasons
-from dfcompile.page.views.roofline import design_kernel_tables, design_roofline_charts, design_sharding_chart
+from dfcompile.page.views.roofline import design_mapping, design_roofline_charts, design_sharding_chart, kernel_tables
 
 _MILLION = 1e6
 
@@ -18,7 +18,7 @@ def design_view(report: Record) -> View:
         *design_roofline_charts(report),
         *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
     )
-    tables = (*configuration_tables(configurations), *design_kernel_tables(report))
+    tables = (*configuration_tables(configurations), *kernel_tables(design_mapping(report)))
     reasons = tuple(limit_reasons(configurations))
     largest = sorted(report.parts("kernels"), key=lambda kernel: -(kernel.number("flop") or 0))
     operators = tuple(kernel.text("name") for kernel in largest)
@@ -29,10 +29,8 @@ def _answer(report: Record) -> str:
     figures = report.part("figures")
     ways = ((name, figures.number(f"{name}_parallel")) for name in ("tensor", "pipeline", "data", "sequence"))
     degrees = ", ".join(f"{name} {degree:,}" for name, degree in ways if degree is not None and degree > 1)
-    chips, used, cost = (figures.number(path) for path in ("chips", "utilization", "cost_usd"))
-    found = (
-        f"{quantity(figures.number('time_s') or 0, 's')} on {chips or 1:,} {'chips' if (chips or 1) > 1 else 'chip'}"
-    )
+    time, chips, used, cost = (figures.number(path) for path in ("time_s", "chips", "utilization", "cost_usd"))
+    found = f"{quantity(time or 0, 's')} on {chips or 1:,} {'chips' if (chips or 1) > 1 else 'chip'}"
     found += f" ({degrees})" if degrees else ""
     found += "" if used is None else f", at {share(used)} of the peak"
     if cost is not None:

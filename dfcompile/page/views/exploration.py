@@ -6,7 +6,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from dfcompile.options.choice_file import choice_options
-from dfcompile.page.phrases import column, counted, quantity, share
+from dfcompile.page.phrases import column, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Chart, ChartKind, Mark, SmallTable, View, spread
 from dfcompile.report.text_tables import Column
@@ -37,7 +37,7 @@ class _Objective(Struct, frozen=True):
     def said(self, point: Record) -> str:
         """Return the figure of a point as one reads it."""
         value = self.of(point)
-        return counted(value, self.unit) if self.unit == "cycles" else quantity(value, self.short).strip()
+        return f"{value:,} cycles" if self.unit == "cycles" else quantity(value, self.short).strip()
 
 
 _OBJECTIVES = {
@@ -136,7 +136,7 @@ def _finer(finer: Sequence[Record]) -> Iterator[str]:
         _, pes, most = max(gains, key=lambda gain: gain[:2])
         yield (
             f"Hint: only tasks as declared were looked at; in pieces about "
-            f"{counted(most.number('estimated_cycles') or 0, 'cycles')} on {pes:,} PEs instead of "
+            f"{most.number('estimated_cycles') or 0:,} cycles on {pes:,} PEs instead of "
             f"{most.number('found_cycles') or 0:,}: --granularity declared --granularity pieces={most.number('pieces')}"
         )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dfcompile.page.phrases import column, counted, quantity, share
+from dfcompile.page.phrases import column, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Colouring, Mark, SmallTable, View, spread
 from dfcompile.page.views.choice import (
@@ -17,7 +17,7 @@ from dfcompile.page.views.configurations import configuration_charts, configurat
 from dfcompile.page.views.roofline import kernel_tables, roofline_charts, sharding_chart
 from dfcompile.report.operator_figures import Lowered, lowered_texts
 from dfcompile.report.screen import IDLE, mostly_idle
-from dfcompile.report.text_tables import Column
+from dfcompile.report.text_tables import Column, first_of
 
 _BY_PES = (
     ("makespan_cycles", "Makespan", "cycles"),
@@ -74,7 +74,7 @@ def _answer(best: ResultRow) -> str:
     lowering = f" with {best.lowering}" if 0 < len(best.lowering) <= _NAMED_LOWERING else ""
     found = f"{best.pes:,} PEs{lowering} take" if best.pes > 1 else f"1 PE{lowering} takes"
     moved, cost, time = (figures.number(name) for name in ("schedule.io_bytes", "mapping.cost_usd", "mapping.time_s"))
-    found += f" {counted(makespan, 'cycles')}" + ("" if time is None else f" ({quantity(time, 's')})")
+    found += f" {makespan:,} cycles" + ("" if time is None else f" ({quantity(time, 's')})")
     if gap is not None:
         proved = "proved: no schedule of these tasks is shorter"
         found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
@@ -140,9 +140,7 @@ def _marks(rows: Sequence[ResultRow], x: str, y: str, best: ResultRow) -> tuple[
 
 
 def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
-    shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
-    kept = set(map(id, shown))
-    own = [row for row in rows if id(row) in kept]
+    own = first_of(rows, _ROWS_OF_BRACKETS, lambda row: row.makespan)
     mapped = _bracket_marks(own, _TIMES, best)
     most = f"The shortest {_ROWS_OF_BRACKETS} results at most."
     if mapped:
@@ -178,13 +176,11 @@ _MOVED = (("has to move", "least_bytes"), ("moves more", "excess_bytes"))
 
 def _operators(best: ResultRow) -> Iterator[Chart]:
     """Yield what the operators hold the PEs for, and what they move: beside the schedule, in its colours."""
-    cycles = "Where the cycles of the PEs go", Axis("PE cycles"), _PARTS
-    traffic = "DRAM traffic of each operator", Axis("bytes"), _MOVED
-    for (title, axis, parts), operators in (
-        (cycles, best.figures.parts("over_expansions.operators")),
-        (traffic, best.figures.parts("traffic.operators")),
+    for title, axis, parts, where in (
+        ("Where the cycles of the PEs go", Axis("PE cycles"), _PARTS, "over_expansions.operators"),
+        ("DRAM traffic of each operator", Axis("bytes"), _MOVED, "traffic.operators"),
     ):
-        ordered = sorted(operators, key=lambda each: -sum(each.number(path) or 0 for _, path in parts))
+        ordered = sorted(best.figures.parts(where), key=lambda each: -sum(each.number(path) or 0 for _, path in parts))
         shown = ordered[:_ROWS_OF_OPERATORS]
         marks = tuple(
             Mark(each.text("operator"), each.number(path) or 0, series) for each in shown for series, path in parts
@@ -192,7 +188,5 @@ def _operators(best: ResultRow) -> Iterator[Chart]:
         caption = f"Of {best.name}; the largest first."
         left = len(ordered) - len(shown)
         caption += f" {left:,} smaller operators are in the table alone." if left > 0 else ""
-        axes = Axis("operator"), axis
-        yield Chart(
-            ChartKind.ROWS, title, caption, *axes, marks, colouring=Colouring.STRENGTH, is_beside=True
-        )  # fmt: skip
+        across, how = Axis("operator"), Colouring.STRENGTH
+        yield Chart(ChartKind.ROWS, title, caption, across, axis, marks, colouring=how, is_beside=True)

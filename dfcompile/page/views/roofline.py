@@ -10,7 +10,7 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, SmallTable
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
-from dfcompile.report.text_tables import Column
+from dfcompile.report.text_tables import Column, first_of
 
 _NAMES = 4  # of equal kernels in a tooltip
 _FEW = 4  # kernels: a table says them
@@ -28,10 +28,8 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
         of: what it belongs to, for captions.
     """
     groups = [group for group in mapping.parts("kernels") if group.number("flop") and group.number("time_s")]
-    taken = sorted(groups, key=lambda group: -(group.number("count") or 1) * (group.number("time_s") or 0))
-    kept = {id(group.values) for group in taken[:_MOST_DOTS]}
-    shown = [group for group in groups if id(group.values) in kept]
-    left = sum(int(group.number("count") or 1) for group in taken[_MOST_DOTS:])
+    shown = first_of(groups, _MOST_DOTS, lambda group: -(group.number("count") or 1) * (group.number("time_s") or 0))
+    left = sum(map(_count, groups)) - sum(map(_count, shown))
     peak = mapping.number("roofs.flop_per_s")
     ways = (
         ("DRAM", "dram_bytes", mapping.number("roofs.dram_bytes_per_s"), "nothing through DRAM", shown),
@@ -48,6 +46,10 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
             yield Chart(ChartKind.DOTS, title, caption, across, up, marks, tuple(guides))
 
 
+def _count(group: Record) -> int:
+    return int(group.number("count") or 1)
+
+
 def design_roofline_charts(report: Record) -> Iterator[Chart]:
     """Yield the roofline of a design's kernels."""
     caption = (
@@ -56,16 +58,11 @@ def design_roofline_charts(report: Record) -> Iterator[Chart]:
         "files that leave something out of account. To the right of the dotted line: kernels whose data stays on the "
         "chip."
     )
-    for chart in roofline_charts(_design_mapping(report), ""):
+    for chart in roofline_charts(design_mapping(report), ""):
         yield replace(chart, caption=caption)
 
 
-def design_kernel_tables(report: Record) -> Iterator[SmallTable]:
-    """Yield a table of a design's kernels, if they are few."""
-    return kernel_tables(_design_mapping(report))
-
-
-def _design_mapping(report: Record) -> Record:
+def design_mapping(report: Record) -> Record:
     """Return the kernels of a design as those of a mapping."""
     flop, moved = (report.at(f"figures.{name}_per_s") for name in ("chip_flop", "dram_bytes"))
     kernels: list[Json] = [{**dict(one.values), "kernels": [one.text("name")]} for one in report.parts("kernels")]
@@ -175,10 +172,8 @@ def _kind(held: Sequence[str]) -> str:
 
 
 def _held(layout: Record, held: Sequence[str], chips: tuple[float | int, ...]) -> str:
-    parts = [
-        f"{each} over {count:,} chips" if each != "whole" else f"whole on {count:,} chips"
-        for each, count in zip(held, chips, strict=True)
-    ]
+    pairs = zip(held, chips, strict=True)
+    parts = [f"{each} {'on' if each == 'whole' else 'over'} {count:,} chips" for each, count in pairs]
     own, all_ = layout.number("chip_elements") or 0, layout.number("elements") or 0
     return f"{layout.text('tensor')}: {'; '.join(parts)}; {own:,} of {all_:,} elements on a chip"
 

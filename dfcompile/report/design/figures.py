@@ -1,11 +1,11 @@
 """The report on a solved design, frozen: each figure with its unit, its meaning and the tables that show it."""
 
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from dfcompile.report.figure import figure, record
 from dfcompile.report.figure import figure as described
-from dfcompile.report.figures import AssumptionSummary
+from dfcompile.report.figures import AssumptionSummary, Report
 from dfcompile.report.mapping_figures import BOUND_BY
 from dfcompile.report.plain_values import Json, schema_of
 
@@ -81,23 +81,21 @@ class PlacementSummary:
 
 FORMAT: Final = "dfcompile-design/1"
 
-_part_of_memory = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
+_part = partial(figure, unit="bytes", table="memory", cell=",.0f", hidden=0)
 
 
 @record()
 class DramParts:
     """What the memory of a chip is used for."""
 
-    weights: float = _part_of_memory(meaning="with what the file adds to them", heading="weights\nbytes")
-    gradients: float = _part_of_memory(meaning="of weights", heading="gradients\nbytes")
-    optimizer_states: float = _part_of_memory(
-        of="optimizer", meaning="of parameters", heading="optimizer\nstates\nbytes"
+    weights: float = _part("with what the file adds to them", heading="weights\nbytes")
+    gradients: float = _part("of weights", heading="gradients\nbytes")
+    optimizer_states: float = _part("of parameters", of="optimizer", heading="optimizer\nstates\nbytes")
+    activations_in_flight: float = _part(
+        "that wait for the backward pass", of="activations", heading="activations\nin\nflight\nbytes"
     )
-    activations_in_flight: float = _part_of_memory(
-        of="activations", meaning="that wait for the backward pass", heading="activations\nin\nflight\nbytes"
-    )
-    tables: float = _part_of_memory(meaning="embeddings, a matrix or a vector", heading="tables\nbytes")
-    waiting_tensors: float = _part_of_memory(meaning="between configurations", heading="waiting\ntensors\nbytes")
+    tables: float = _part("embeddings, a matrix or a vector", heading="tables\nbytes")
+    waiting_tensors: float = _part("between configurations", heading="waiting\ntensors\nbytes")
 
 
 @record("design")
@@ -230,6 +228,9 @@ class DesignReport:
     corrections: tuple[CorrectionSummary, ...] = figure("figures that a switch of `--compat` changes")
     assumptions: tuple[AssumptionSummary, ...] = figure("as above")
     warnings: tuple[str, ...] = figure("as above", default=())
+
+
+AnyReport: TypeAlias = Report | DesignReport
 
 
 def design_schema() -> dict[str, Json]:

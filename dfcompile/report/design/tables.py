@@ -7,7 +7,7 @@ from dfcompile.host.printable import printable
 from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import CorrectionSummary, DesignReport, PlacementSummary, StepSummary
 from dfcompile.report.tables import assumption_lines, counted_assumptions
-from dfcompile.report.text_tables import Column, Table, ends_of, folded, listed, page
+from dfcompile.report.text_tables import Column, Table, ends_of, first_of, folded, listed, page
 
 MOST_STEPS = 24
 NAMED_KERNELS = 2
@@ -32,8 +32,7 @@ def design_tables(report: DesignReport) -> tuple[Table, ...]:
         _step_table(report),
     ]
     if report.placements:
-        fullest = sorted(report.placements, key=lambda one: -one.pcus - one.pmus)[:MOST_STEPS]
-        placements = [one for one in report.placements if one in fullest]
+        placements = first_of(report.placements, MOST_STEPS, lambda one: -one.pcus - one.pmus)
         label = Column("config", tuple(str(one.configuration) for one in placements))
         columns = table_columns("placements", placements, PLACEMENTS)
         tables.append(Table("placement, units in use", (label,), columns))
@@ -70,10 +69,7 @@ PLACEMENTS: Final[tuple[Derived[PlacementSummary], ...]] = (
 
 def _step_table(report: DesignReport) -> Table:
     """Return a row per configuration; of many the slowest ones."""
-    steps = report.configurations
-    if len(steps) > MOST_STEPS:
-        slowest = sorted(steps, key=lambda step: -step.time_s)[:MOST_STEPS]
-        steps = tuple(step for step in steps if step in slowest)
+    steps = first_of(report.configurations, MOST_STEPS, lambda step: -step.time_s)
     labels = [Column("config", tuple(str(step.configuration) for step in steps))]
     if any(step.stage for step in report.configurations):
         labels.append(Column("stage", tuple(str(step.stage) for step in steps)))

@@ -1,19 +1,25 @@
-"""The figures of a language model's steps: each with its meaning and the tables that show it.
+"""Figures of steps of a language model, and of serving and training plans: their meanings, the tables that show them.
 
 And a study as plain values: JSON, and the rows of CSV; integers stay exact.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
 from dfcompile.language_models.machines.device import Device
+from dfcompile.language_models.parallel.training import TrainingStep
+from dfcompile.language_models.planner import Plan
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.records import replace
 from dfcompile.report.figure import figure, filled, record
 from dfcompile.report.plain_values import Json, rounded, to_record
 from dfcompile.report.text_tables import binary, decimal, milliseconds
+
+_usd = partial(figure, "where a price is known", heading="USD per\nM tokens", cell=",.4g", hidden=None, default=None)
+_held = partial(figure, table="memory", cell=binary)
 
 
 @record("chunks")
@@ -97,9 +103,7 @@ class StepFigures:
         "there, at most", of="offload_bytes", heading="offloaded\nof a chip", cell=binary, hidden=0
     )
     activity: Mapping[str, float | None] = figure("share of the time that parts of a chip are busy")
-    usd_per_million_tokens: float | None = figure(
-        "where a price is known", heading="USD per\nM tokens", table="steps", cell=",.4g", hidden=None, default=None
-    )
+    usd_per_million_tokens: float | None = _usd(table="steps")
     energy_j: float | None = figure("of all chips, where it is known", of="energy.total_j", default=None)
     energy_j_per_token: float | None = figure("the same of a token", default=None)
     chip_power_w: float | None = figure("in the mean", of="energy.power_w", default=None)
@@ -199,8 +203,112 @@ def study_record(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped:
 
 def study_rows(study: Study) -> list[dict[str, Json]]:
     """Return a row per kernel of all steps."""
-    return [
-        {"system": study.device.name, "step": step.step, **to_record(kernel)}
-        for step in figures_of(study)
-        for kernel in step.kernels
-    ]
+    kernels = ((step.step, kernel) for step in figures_of(study) for kernel in step.kernels)
+    return [{"system": study.device.name, "step": step, **to_record(kernel)} for step, kernel in kernels]
+
+
+@record("plans")
+class PlanFigures:
+    """A choice of degrees and of how prompts are read, and what users see."""
+
+    degrees: str = figure("of parallelism, of the chips that answer", of="degrees.name", heading="degrees")
+    prompts: str = figure("how they are read", of="name", heading="prompts")
+    chips: int = figure("of both", heading="chips")
+    replica_users: int = figure("at once on a replica", of="load.users", heading="users per\nreplica")
+    ttft_s: float = figure("to the first token", of="served.ttft_s", heading="TTFT\n{}s")
+    tpot_s: float = figure("between two later tokens, in the mean", of="served.tpot_s", heading="TPOT\n{}s")
+    is_queued: bool = figure("whether prompts wait for each other", of="served.is_queued")
+    tokens_per_s: float = figure("of answers, of all users")
+    tokens_per_s_per_chip: float = figure(
+        "likewise, of a chip", of="per_chip", heading="tokens/s\nper chip", cell=",.4g"
+    )
+    tokens_per_s_per_user: float = figure("likewise, of a user", heading="tokens/s\nper user", cell=",.4g")
+    energy_j_per_token: float | None = figure(
+        "of all chips, where it is known", heading="J per\ntoken", cell=",.4g", hidden=None, default=None
+    )
+    usd_per_million_tokens: float | None = _usd()
+
+
+def plan_figures(plans: tuple[Plan, ...], usd_per_chip_hour: float) -> tuple[PlanFigures, ...]:
+    """Return the figures of plans; a price of 0 is not known."""
+    return tuple(
+        filled(
+            PlanFigures,
+            plan,
+            tokens_per_s_per_user=plan.tokens_per_s / (plan.load.users * plan.degrees.data),
+            usd_per_million_tokens=usd_per_chip_hour / 3600 / plan.per_chip * 1e6 or None,
+        )
+        for plan in plans
+    )
+
+
+@record("plans")
+class TrainingFigures:
+    """A training step on the chips that run it; seconds but for the step are those of the slowest stage."""
+
+    degrees: str = figure("of parallelism", of="degrees.name", heading="degrees", table=("plans", "times", "memory"))
+    chips: int = figure("that run it", of="degrees.chips", heading="chips")
+    micro_batch_sequences: int = figure("of a micro-batch", heading="micro-\nbatch")
+    time_s: float = figure("of the step", of="exec_s", heading="step\n{}s", table=("plans", "times"))
+    tokens_per_s_per_chip: float = figure("that are trained", heading="tokens/s\nper chip", cell=",.4g")
+    mac_utilisation: float = figure(
+        "of the peak, by three times the multiply-accumulates of the forward pass", heading="peak", cell=".1%"
+    )
+    forward_s: float = figure("of forward passes", heading="forward\n{}s", table="times")
+    recompute_s: float = figure(
+        "of what backward passes compute again", heading="again\n{}s", table="times", hidden=0.0
+    )
+    backward_s: float = figure("of gradients", heading="backward\n{}s", table="times")
+    exchange_s: float = figure("of sums and sends within passes", heading="exchanges\n{}s", table="times")
+    bubble_s: float = figure("while the pipeline fills and drains", heading="bubble\n{}s", table="times")
+    gradients_s: float = figure("of the exchange of gradients", heading="gradients\n{}s", table="times")
+    optimiser_s: float = figure("of the update", heading="update\n{}s", table="times")
+    stage_layers: tuple[int, ...] = figure("of each stage")
+    weight_bytes: int = _held("of the fullest chip", of="held.weights", heading="weights")
+    gradient_bytes: int = _held("likewise", of="held.gradients", heading="gradients")
+    optimiser_bytes: int = _held("likewise: moments, and weights in 4 bytes", of="held.optimiser", heading="optimiser")
+    activation_bytes: int = _held(
+        "likewise: of all micro-batches in flight", of="held.activations", heading="activations"
+    )
+    working_bytes: int = _held(
+        "likewise: of a layer that is computed again", of="held.working", heading="working", hidden=0
+    )
+    held_bytes: int = _held("likewise: all of it", of="held.total", heading="of a chip", table=("plans", "memory"))
+    usd_per_million_tokens: float | None = _usd()
+    kernels: tuple[KernelFigures, ...] = figure(
+        "of the slowest stage of the first plan: runs for one micro-batch, and the update", default=()
+    )
+
+
+def training_figures(
+    steps: tuple[TrainingStep, ...],
+    device: Device,
+    macs: int,
+    tokens: int,
+    sequences: int,
+    usd_per_chip_hour: float,
+    peak: float,
+) -> tuple[TrainingFigures, ...]:
+    """Return the figures of plans, the first with its kernels.
+
+    Args:
+        steps: of all plans.
+        device: that runs them.
+        macs: of a forward pass of all sequences.
+        tokens: of all sequences.
+        sequences: of the step.
+        usd_per_chip_hour: price; 0: not known.
+        peak: multiply-accumulates per second of a chip.
+    """
+    return tuple(
+        filled(
+            TrainingFigures,
+            step,
+            micro_batch_sequences=sequences // (step.degrees.data * step.degrees.micro_batches),
+            tokens_per_s_per_chip=tokens / (step.exec_s * step.degrees.chips),
+            mac_utilisation=3 * macs / (step.exec_s * step.degrees.chips * peak),
+            usd_per_million_tokens=usd_per_chip_hour / 3600 * step.exec_s * step.degrees.chips / tokens * 1e6 or None,
+            kernels=tuple(kernel_figures(device, one) for one in step.kernels.kernels) if step is steps[0] else (),
+        )
+        for step in steps
+    )

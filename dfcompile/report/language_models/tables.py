@@ -55,12 +55,10 @@ def kernel_table(title: str, kernels: Sequence[KernelFigures]) -> Table:
 
 def _model_lines(study: Study) -> list[str]:
     parameters, device = study.parameters, study.device
-    active = (
-        f", {decimal(parameters.active)} active "
-        f"({decimal(parameters.active_without_lookup)} without the input embedding)"
-        if parameters.inactive
-        else ""
-    )
+    active = ""
+    if parameters.inactive:
+        without = decimal(parameters.active_without_lookup)
+        active = f", {decimal(parameters.active)} active ({without} without the input embedding)"
     memory = f"of {binary(device.capacity_bytes)}" if device.capacity_bytes else "of unknown capacity"
     held = f"weights {binary(study.weight_bytes)}, cache {study.kv_bytes_per_token:,} bytes per token"
     of_decoder = ""

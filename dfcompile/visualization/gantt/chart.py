@@ -112,13 +112,12 @@ _APART = 4  # pixels between operators and marks
 _MOST_OPERATORS = 30
 _LETTERS = 26
 _GREY = "#888888"
+_SQUARE = '<rect y="-10" width="12" height="12" fill="{}"/>'
+_PALE_SQUARE = f'<rect y="-10" width="12" height="12" fill="{_GREY}" fill-opacity="0.32"/>'
 _SIGNS = {
-    "works": f'<rect y="-10" width="12" height="12" fill="{_GREY}"/>',
-    "works half of the time": (
-        f'<rect y="-10" width="12" height="12" fill="{_GREY}" fill-opacity="0.32"/>'
-        f'<rect y="-4" width="12" height="6" fill="{_GREY}"/>'
-    ),
-    "waits": f'<rect y="-10" width="12" height="12" fill="{_GREY}" fill-opacity="0.32"/>',
+    "works": _SQUARE.format(_GREY),
+    "works half of the time": f'{_PALE_SQUARE}<rect y="-4" width="12" height="6" fill="{_GREY}"/>',
+    "waits": _PALE_SQUARE,
     "stream": f'<path d="M-2 1C5 1 7 -9 14 -9" fill="none" stroke="{connections.STREAM}" stroke-width="1.2"/>',
     "gang": f'<rect y="-10" width="12" height="12" fill="none" stroke="{connections.GANG}"/>',
     "critical": f'<path d="M-2 -4H14" stroke="{connections.CRITICAL}" stroke-width="1.8"/>',
@@ -268,10 +267,7 @@ class _Legend(Struct, frozen=True):
         is_whole = len(self.operators) <= _MOST_OPERATORS
         shown = self.operators if is_whole else self.operators[: _MOST_OPERATORS - 1]
         names = (name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in shown)
-        entries = [
-            (name, f'<rect y="-10" width="12" height="12" fill="{colour(number)}"/>')
-            for number, name in enumerate(names)
-        ]
+        entries = [(name, _SQUARE.format(colour(number))) for number, name in enumerate(names)]
         return entries if is_whole else [*entries, (f"and {len(self.operators) - len(shown)} more", "")]
 
 

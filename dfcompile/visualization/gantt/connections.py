@@ -132,7 +132,7 @@ def boundaries(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterato
         x, end = layout.x(begin), float(TOP)
         if x - last_line >= _BOUNDARY_ROOM:
             last_line, end = x, layout.bottom
-        yield (f'<path d="M{x:.2f} {TOP - 5}V{end:.2f}" stroke="#222222" stroke-width="0.7" stroke-dasharray="3 2"/>')
+        yield f'<path d="M{x:.2f} {TOP - 5}V{end:.2f}" stroke="#222222" stroke-width="0.7" stroke-dasharray="3 2"/>'
         if x - last_label >= _BOUNDARY_LABEL:
             last_label = x
             yield f'<text class="wide" x="{x + 2:.2f}" y="{TOP - 6}" fill="#555555">{block}</text>'

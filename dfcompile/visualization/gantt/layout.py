@@ -87,9 +87,8 @@ def grid(layout: Layout) -> Iterator[str]:
     for pe in range(layout.rows):
         y = layout.row_top(pe)
         if pe % 2 == 0:
-            yield (
-                f'<rect x="{LEFT}" y="{y:.2f}" width="{PLOT_WIDTH}" height="{layout.row_height:.2f}" fill="#f4f4f4"/>'
-            )
+            size = f'width="{PLOT_WIDTH}" height="{layout.row_height:.2f}"'
+            yield f'<rect x="{LEFT}" y="{y:.2f}" {size} fill="#f4f4f4"/>'
         if pe % shown_every == 0:
             yield _row_name("wide", f"PE {pe}", layout.middle(pe) + 4)
         if pe % (4 * shown_every) == 0:
@@ -101,10 +100,8 @@ def grid(layout: Layout) -> Iterator[str]:
         place = f'x="{x:.2f}" y="{bottom + 18:.2f}" text-anchor="middle"'
         yield f'<text class="tick" {place} fill="#333333">{cycle:,}</text>'
     yield f'<path d="M{LEFT} {bottom:.2f}H{LEFT + PLOT_WIDTH}" stroke="#333333"/>'
-    yield (
-        f'<text x="{LEFT + PLOT_WIDTH / 2}" y="{bottom + 34:.2f}" class="wide" text-anchor="middle" '
-        'fill="#333333">cycles</text>'
-    )
+    place = f'x="{LEFT + PLOT_WIDTH / 2}" y="{bottom + 34:.2f}"'
+    yield f'<text {place} class="wide" text-anchor="middle" fill="#333333">cycles</text>'
 
 
 def _row_name(window: str, name: str, y: float) -> str:

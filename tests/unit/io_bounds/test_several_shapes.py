@@ -12,8 +12,7 @@ from dfcompile.api.bound_traffic import bounds_of
 from dfcompile.io_bounds.curve import front
 from dfcompile.options import read_options
 from dfcompile.options.commands import BoundsOptions
-from dfcompile.visualization.effectual_buffers import effectual_to_svg
-from dfcompile.visualization.ski_slopes import slopes_to_svg
+from dfcompile.visualization.ski_slopes import effectual_to_svg, slopes_to_svg
 from tests.examples import examples
 
 

@@ -9,9 +9,9 @@ import pytest
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
 from dfcompile.language_models.configuration.rows import ROWS
+from dfcompile.language_models.footprint import parameters_of
 from dfcompile.language_models.graph.exported import NEEDED, exported_trace
 from dfcompile.language_models.model import Mask
-from dfcompile.language_models.parameters import parameters_of
 from dfcompile.language_models.steps.batch import Sequences
 from tests.built_families import OTHERS, OTHERS_BUILT, VARIATIONS, built, drawn, drawn_other
 

@@ -6,10 +6,9 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_model
-from dfcompile.language_models.footprint import layer_kv_bytes, weight_bytes
+from dfcompile.language_models.footprint import kv_elements_per_token, layer_kv_bytes, parameters_of, weight_bytes
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.model import Model
-from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.steps.batch import Batch, decode_batch, prefill_batch
 from dfcompile.language_models.study import Request, study_of
 from dfcompile.options.language_models import LanguageOptions

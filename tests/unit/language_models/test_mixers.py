@@ -10,8 +10,10 @@ import pytest
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
 from dfcompile.language_models.footprint import (
+    kv_elements_per_token,
     layer_kv_bytes,
     layer_weight_bytes,
+    parameters_of,
     state_bytes_per_sequence,
     weight_bytes,
 )
@@ -22,7 +24,6 @@ from dfcompile.language_models.mixer import Mixer, Rule
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.degrees import Degrees, share_of_layer
 from dfcompile.language_models.parallel.deployment import Case, Deployments
-from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.planner import Demand, plans
 from dfcompile.language_models.quantisation.precision import precision_of
 from dfcompile.language_models.steps.batch import Batch, Sequences, prefill_batch

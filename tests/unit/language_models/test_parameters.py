@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_model
+from dfcompile.language_models.footprint import kv_elements_per_token, parameters_of
 from dfcompile.language_models.model import Model
-from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 
 DATA = Path(__file__).parents[2] / "data" / "llm"
 NAMES = {theirs: ours for ours, theirs in json.loads((DATA / "names.json").read_text()).items()}

@@ -14,8 +14,7 @@ from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.design.figures import DesignReport, design_schema
 from dfcompile.report.figure import fields_of, figure, record
 from dfcompile.report.figures import Report, report_schema
-from dfcompile.report.plain_values import Json, schema_of, to_record
-from dfcompile.report.rows import rows_of
+from dfcompile.report.plain_values import Json, rows_of, schema_of, to_record
 from dfcompile.report.text_tables import Column
 from tests.field_table import field_table, records_in
 from tests.report_schemas import validate

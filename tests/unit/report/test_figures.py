@@ -29,8 +29,7 @@ from dfcompile.report.mapping_figures import (
     StreamsConfigurationSummary,
     TimePartsSummary,
 )
-from dfcompile.report.plain_values import rounded, to_json, to_record
-from dfcompile.report.rows import report_rows, rows_csv
+from dfcompile.report.plain_values import report_rows, rounded, rows_csv, to_json, to_record
 from dfcompile.report.tables import report_table
 from tests.report_schemas import validate
 

@@ -9,11 +9,11 @@ import pytest
 
 from dfcompile.cli.main import main
 from dfcompile.host.printable import printable
+from dfcompile.report.design.figures import AnyReport
 from dfcompile.report.design.tables import design_table
 from dfcompile.report.figures import Report
 from dfcompile.report.html_page import report_html
-from dfcompile.report.plain_values import to_json, to_record
-from dfcompile.report.rows import AnyReport, report_rows, rows_csv
+from dfcompile.report.plain_values import report_rows, rows_csv, to_json, to_record
 from dfcompile.report.tables import report_table
 from tests.sample_reports import sample_reports
 

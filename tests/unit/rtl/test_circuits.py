@@ -13,8 +13,7 @@ from dfcompile.generators.canonical_dags import chain, cholesky
 from dfcompile.records import replace
 from dfcompile.rtl.circuit import Circuit, Waits, circuit_of
 from dfcompile.rtl.folder import PRINTED, NamedCircuit, rtl_files, scheduled_circuit
-from dfcompile.rtl.regular_rows import RegularRows, regular_rows
-from dfcompile.rtl.signals import identifier
+from dfcompile.rtl.signals import RegularRows, identifier, regular_rows
 from dfcompile.rtl.simulation import EVENT_DRIVEN, Fifos, installed_simulators
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.checked_schedule import Scheduling

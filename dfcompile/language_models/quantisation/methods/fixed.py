@@ -2,9 +2,16 @@
 
 from dfcompile.language_models.formats import FORMATS, NumberFormat
 from dfcompile.language_models.quantisation.keys import Place, read
-from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, INT8, block_of, scaled
 from dfcompile.language_models.quantisation.stated import Method, MethodKeys, Rule, Stated, kept_names
-from dfcompile.language_models.quantisation.tensor_scheme import TensorScheme, format_of
+from dfcompile.language_models.quantisation.tensor_scheme import (
+    FP8,
+    FP32_BITS,
+    INT8,
+    TensorScheme,
+    block_of,
+    format_of,
+    scaled,
+)
 
 _WIDENED = "weights that are widened when they are loaded"
 _SCHEMES = ("dynamic", "static")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, fields_of, read
-from dfcompile.language_models.quantisation.scaled import FP16_BITS, group_of, scaled, width_of
 from dfcompile.language_models.quantisation.stated import HEAD, Method, MethodKeys, Rule, Stated, kept_names, names_of
+from dfcompile.language_models.quantisation.tensor_scheme import FP16_BITS, group_of, scaled, width_of
 
 
 class _Exllama(Keys, frozen=True):

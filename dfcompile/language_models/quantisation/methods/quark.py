@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.scaled import block_of, group_of, scaled
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated, names_of
+from dfcompile.language_models.quantisation.tensor_scheme import block_of, group_of, scaled
 
 _FLOATS = {"fp8_e4m3": 8, "fp8_e5m2": 8, "fp6_e3m2": 6, "fp6_e2m3": 6, "fp4": 4}
 _INTEGERS = {"int8": 8, "uint8": 8, "int4": 4, "uint4": 4, "int3": 3, "int2": 2}

@@ -5,9 +5,19 @@ from collections.abc import Mapping
 
 from dfcompile.language_models.formats import FORMATS, NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, read
-from dfcompile.language_models.quantisation.scaled import FP8, FP32_BITS, INT8, Recipe, group_of, scaled
 from dfcompile.language_models.quantisation.stated import Method, Names, Rule, Stated, kept_names, names_of
-from dfcompile.language_models.quantisation.tensor_scheme import Group, TensorScheme, format_of, rules_of
+from dfcompile.language_models.quantisation.tensor_scheme import (
+    FP8,
+    FP32_BITS,
+    INT8,
+    Group,
+    Recipe,
+    TensorScheme,
+    format_of,
+    group_of,
+    rules_of,
+    scaled,
+)
 
 _MIXED = "MIXED_PRECISION"
 _BLOCK = 128 * 128  # of two extents, which no key changes

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from dfcompile.language_models.formats import NumberFormat
 from dfcompile.language_models.quantisation.keys import Keys, Place, read, value_of
-from dfcompile.language_models.quantisation.scaled import FP8, INT8, Recipe, block_of, group_of, scaled, width_of
 from dfcompile.language_models.quantisation.stated import Method, MethodKeys, Names, Rule, Stated, kept_names, names_of
+from dfcompile.language_models.quantisation.tensor_scheme import FP8, INT8, Recipe, block_of, group_of, scaled, width_of
 
 _ZERO_BITS = 16  # real zero points, of the dtype of scales
 

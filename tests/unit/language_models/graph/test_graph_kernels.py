@@ -7,6 +7,7 @@ import pytest
 from dfcompile.api.language_models import graph_page
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
+from dfcompile.language_models.footprint import kv_elements_per_token, parameters_of
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import NEEDED, exported_trace
 from dfcompile.language_models.graph.kernels import (
@@ -20,7 +21,6 @@ from dfcompile.language_models.graph.kernels import (
     graph_kernels,
     total_macs,
 )
-from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.steps.batch import Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.kernel import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of

@@ -11,12 +11,17 @@ from dfcompile.language_models.machines.device import Device, LinkLevel
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case
-from dfcompile.language_models.parallel.training import Trainings, TrainingStep, in_flight
+from dfcompile.language_models.parallel.training import (
+    Trainings,
+    TrainingStep,
+    in_flight,
+    training_degrees,
+    training_plans,
+)
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.training_kernels import Recompute, TrainingChoices
 from dfcompile.language_models.times.step_time import roofline
-from dfcompile.language_models.training import training_degrees, training_plans
 from dfcompile.records import replace
 
 NETWORK = (LinkLevel("sw", 8, 300e9), LinkLevel("sw", 512, 25e9))

@@ -9,11 +9,10 @@ from dfcompile.api.language_models import llm, mapped_steps
 from dfcompile.api.plans import training_run
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
-from dfcompile.language_models.footprint import layer_kv_bytes
+from dfcompile.language_models.footprint import layer_kv_bytes, parameters_of
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import LatentAttention, Model
 from dfcompile.language_models.parallel.degrees import Degrees, share_of_layer
-from dfcompile.language_models.parameters import parameters_of
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import Kernel, Latent, StepChoices
 from dfcompile.language_models.steps.step import layer_kernels

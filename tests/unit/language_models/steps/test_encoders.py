@@ -8,11 +8,15 @@ import pytest
 from dfcompile.api.language_models import graph_page, llm
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of
-from dfcompile.language_models.footprint import layer_kv_bytes, layer_weight_bytes
+from dfcompile.language_models.footprint import (
+    encoder_kv_elements,
+    kv_elements_per_token,
+    layer_kv_bytes,
+    layer_weight_bytes,
+)
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.model import Model, with_encoder
 from dfcompile.language_models.parallel.degrees import Degrees, share_of_layer
-from dfcompile.language_models.parameters import encoder_kv_elements, kv_elements_per_token
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
 from dfcompile.language_models.steps.step import layer_kernels
