@@ -8,8 +8,7 @@ from typing import Any
 
 from dfcompile.api.runs import PageSource, Picture, Reported
 from dfcompile.audit.design import audit_design
-from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.placement import check_placements
+from dfcompile.dfmodel_backend.check.designs import check_design, check_placements
 from dfcompile.dfmodel_backend.check.recomputation import recompute_design
 from dfcompile.dfmodel_backend.compatibility import parse_compatibility
 from dfcompile.dfmodel_backend.design_file.message import read_message
@@ -18,8 +17,7 @@ from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.placement import PlacedConfiguration, place_design
-from dfcompile.dfmodel_backend.solve.corrections import corrections_of
-from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, corrections_of, solve_design
 from dfcompile.options import SetupOptions, read_options, takes
 from dfcompile.options.readers import File
 from dfcompile.report.design.figures import DesignReport

@@ -18,8 +18,7 @@ from dfcompile.frontend import FileKind, Level, Model, ReadOptions
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.verification import verified_deviation
-from dfcompile.lowering.program_nodes import operator_nodes
-from dfcompile.lowering.program_text import format_program
+from dfcompile.lowering.program_nodes import format_program, operator_nodes
 from dfcompile.scheduler import ScheduleOptions, check, schedule
 
 PES = (1, 3, 64)
