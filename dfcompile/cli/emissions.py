@@ -13,7 +13,7 @@ from dfcompile.driver import Exploration
 from dfcompile.frontend import Model, Program
 from dfcompile.host.printable import json_text
 from dfcompile.lowering.levels import program_of
-from dfcompile.lowering.program_nodes import format_program
+from dfcompile.lowering.program_text import format_program
 from dfcompile.records import replace
 from dfcompile.rtl.folder import NamedCircuit, rtl_files, scheduled_circuit
 from dfcompile.rtl.reference import Array, circuit_values

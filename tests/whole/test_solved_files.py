@@ -3,9 +3,10 @@
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message, solved_message, text_of
+from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.solved import solved_message
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from tests.locations import DESIGNS

@@ -38,7 +38,8 @@ def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
         check_folder(output)
 
     from dfcompile.api.solve_design import solved
-    from dfcompile.dfmodel_backend.design_file.message import bytes_of, solved_message, text_of
+    from dfcompile.dfmodel_backend.design_file.message import bytes_of, text_of
+    from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.fusion.fusion_solver import fusion_solvers
     from dfcompile.visualization.design import to_dot
 
