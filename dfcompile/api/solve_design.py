@@ -17,7 +17,8 @@ from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.fusion.fusion_solver import find_solver
 from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.placement import PlacedConfiguration, place_design
-from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, corrections_of, solve_design
+from dfcompile.dfmodel_backend.solve.corrections import corrections_of
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.options import SetupOptions, read_options, takes
 from dfcompile.options.readers import File
 from dfcompile.report.design.figures import DesignReport

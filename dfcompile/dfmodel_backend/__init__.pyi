@@ -24,7 +24,7 @@ from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts as At
 from dfcompile.dfmodel_backend.solve.attained_counts import LowerShare as LowerShare
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts as ChipCounts
 from dfcompile.dfmodel_backend.solve.chip_counts import map_graph as map_graph
-from dfcompile.dfmodel_backend.solve.design_search import Correction as Correction
+from dfcompile.dfmodel_backend.solve.corrections import Correction as Correction
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution as DesignSolution
 from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph as dataflow_graph
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph as DataflowGraph

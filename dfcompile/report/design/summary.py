@@ -11,7 +11,8 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.plausibility import implausible_machine
 from dfcompile.dfmodel_backend.machine.system import Collective
 from dfcompile.dfmodel_backend.placement import Cell, PlacedConfiguration, PlacedTensor, Role
-from dfcompile.dfmodel_backend.solve.design_search import Correction, DesignSolution
+from dfcompile.dfmodel_backend.solve.corrections import Correction
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.report.design import figures as report
 from dfcompile.report.figure import NS_PER_S, filled

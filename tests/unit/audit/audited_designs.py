@@ -7,7 +7,8 @@ from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfigur
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.placement import place_design
-from dfcompile.dfmodel_backend.solve.design_search import corrections_of, solve_design
+from dfcompile.dfmodel_backend.solve.corrections import corrections_of
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.design.summary import summarize_design

@@ -5,13 +5,15 @@ import random
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message, solved_message, text_of
+from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.solved import solved_message
 from dfcompile.dfmodel_backend.evaluate.designs import evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.memory_units import labels_of
 from dfcompile.dfmodel_backend.options import DesignOptions
-from dfcompile.dfmodel_backend.solve.design_search import corrections_of, solve_design
+from dfcompile.dfmodel_backend.solve.corrections import corrections_of
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
