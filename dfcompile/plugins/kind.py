@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 
-from dfcompile.errors import RegistrationError, UserError, nearest
+from dfcompile.errors import PluginError, RegistrationError, UserError, VerificationError, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-from contextlib import contextmanager
-
-from dfcompile.errors import PluginError, VerificationError
 
 OWN_PACKAGE = "dfcompile"
 

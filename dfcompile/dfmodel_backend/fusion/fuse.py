@@ -1,6 +1,7 @@
 """Fusion of kernels into configurations by the solver that was asked for.
 
-Of a design, arcs between down-sets are listed once for many tile counts.
+Of a design, arcs between down-sets are listed once for many tile counts. Of a graph they are columns: pairs of
+down-sets with their times and DRAM bytes, millions at a time.
 """
 
 import math

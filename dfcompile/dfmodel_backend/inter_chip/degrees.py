@@ -1,4 +1,4 @@
-"""Degrees of parallelism, which dimension of the network carries which; micro-batches and tiles of the sequence.
+"""Degrees of parallelism, which dimension carries which; micro-batches, tiles of the sequence; time of exchanges.
 
 Degrees, the size of micro-batches and the number of tiles may be open in a design: here is every way to settle them.
 """

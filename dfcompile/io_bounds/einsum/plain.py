@@ -1,4 +1,7 @@
-"""Einsums whose operands are indexed by single ranks: products of matrices, batched, grouped, contracted."""
+"""Einsums whose operands are indexed by single ranks: products of matrices, batched, grouped, contracted.
+
+Attention in one pass, as in FlashAttention, is two of them: scores and softmax stay in the buffer.
+"""
 
 from collections.abc import Iterator
 from math import prod

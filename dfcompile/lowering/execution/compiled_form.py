@@ -5,6 +5,10 @@ lowered program says float32, or float16, for the results, and only the code tha
 precision and rounds once at the end.
 
 The state of a large program is cut into several: many steps of DaCe are quadratic in the nodes of a state.
+
+Real numbers of a byte, or less, for which DaCe has no type, get one in C++, with a table of the number that a code
+stands for; a number is stored as the code next to it, of two that are as near as the even one. Codes with a sign have
+it in the highest bit, and the numbers without it grow with the code.
 """
 
 import sys

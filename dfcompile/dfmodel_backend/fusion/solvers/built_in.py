@@ -1,6 +1,9 @@
 """The built-in solvers: shortest paths over all down-sets, or over those of a few orders, and integer programs.
 
-Those are arc flows, by CBC and by HiGHS.
+Those are arc flows, by CBC and by HiGHS: an exact MILP that finds a chain of configurations, or a pipeline of them, as
+a path through down-sets. A down-set is a set of kernels that can have run at some time: with each kernel it holds all
+before it. A step of the path, a 0/1 variable, is a configuration, an empty one or the end of a stage. Constraints of
+flow make steps a path.
 """
 
 from __future__ import annotations
