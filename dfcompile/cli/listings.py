@@ -9,7 +9,7 @@ from dfcompile.canonical_dag import DagPass, registered_dag_passes
 from dfcompile.canonical_dag.dag_pass import DAG_PASSES
 from dfcompile.dfmodel_backend import System, named_systems, read_named_system
 from dfcompile.dfmodel_backend.fusion.fusion_solver import SOLVERS
-from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, systems_listed
+from dfcompile.dfmodel_backend.machine.named_systems import SYSTEMS, NamedSystem
 from dfcompile.dfmodel_backend.machine.network.topologies import DIMENSION_KINDS
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import base_name, natural_order, told_names
@@ -221,7 +221,7 @@ KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
     PARTITIONERS.listed,
     SOLVERS.listed,
     DIMENSION_KINDS.listed,
-    systems_listed,
+    SYSTEMS.listed,
 )
 
 

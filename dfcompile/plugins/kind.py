@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -259,6 +259,9 @@ class KindListing(Struct, frozen=True):
     clash: str = ""
 
 
+ValuesIn: TypeAlias = Callable[[ModuleType, type[Value]], Iterable[Value]]
+
+
 class PluginKind(Struct, Generic[Value], frozen=True):
     """A kind of part that packages can add: expansions, passes, partitioners and the like.
 
@@ -271,6 +274,8 @@ class PluginKind(Struct, Generic[Value], frozen=True):
         group: entry-point group, such as ``dfcompile.partitioners``.
         key: what must be unique among the values, and names them.
         older_groups: entry-point groups that are looked at as well.
+        values: of the kind in a module.
+        shown: how messages show a key.
     """
 
     singular: str
@@ -280,6 +285,8 @@ class PluginKind(Struct, Generic[Value], frozen=True):
     group: str
     key: Callable[[Value], str]
     older_groups: tuple[str, ...] = ()
+    values: ValuesIn[Value] = values_in
+    shown: Callable[[str], str] = str
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -299,12 +306,12 @@ class PluginKind(Struct, Generic[Value], frozen=True):
         modules, faults = modules_behind(self.groups)
         found: dict[str, Plugin[Value]] = {}
         for module in (*own_modules(self.package), *modules):
-            for value in values_in(module, self.type):
+            for value in self.values(module, self.type):
                 taken = found.setdefault(self.key(value), Plugin(value, module.__name__))
                 if taken.value is not value:
                     raise RegistrationError(
-                        f"{self.singular} {self.key(value)}: claimed by {taken.origin!r} and by {module.__name__!r} "
-                        "(rename one or uninstall one)"
+                        f"{self.singular} {self.shown(self.key(value))}: claimed by {taken.origin!r} and by "
+                        f"{module.__name__!r} (rename one or uninstall one)"
                     )
         plugins = tuple(found[name] for name in sorted(found))
         return Collected(plugins, MappingProxyType({self.key(each.value): each.value for each in plugins}), faults)
