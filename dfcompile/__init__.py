@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from dfcompile.api.explore_model import explore_model as explore
     from dfcompile.api.language_models import llm
     from dfcompile.api.runs import open_page
-    from dfcompile.api.schedule_actors import schedule_actors
-    from dfcompile.api.schedule_dag import schedule
+    from dfcompile.api.schedule_dag import schedule, schedule_actors
     from dfcompile.api.solve_design import solve
     from dfcompile.errors import InternalError, UserError
 
@@ -39,7 +38,7 @@ _PLACES: Final = (
     ("dfcompile.api.language_models", "llm", "llm"),
     ("dfcompile.api.compile_model", "run_model", "run"),
     ("dfcompile.api.runs", "open_page", "open_page"),
-    ("dfcompile.api.schedule_actors", "schedule_actors", "schedule_actors"),
+    ("dfcompile.api.schedule_dag", "schedule_actors", "schedule_actors"),
     ("dfcompile.api.schedule_dag", "schedule", "schedule"),
     ("dfcompile.api.solve_design", "solve", "solve"),
     *(("dfcompile.errors", name, name) for name in ("InternalError", "UserError")),

@@ -5,9 +5,8 @@ from math import gcd, prod
 
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.frontend import Coverage, Program
-from dfcompile.io_bounds.einsum.attention import Attention
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
-from dfcompile.io_bounds.einsum.plain import gemm
+from dfcompile.io_bounds.einsum.plain import Attention, gemm
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Rows, Shape
 from dfcompile.lowering.node import Operator

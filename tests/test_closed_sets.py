@@ -15,8 +15,7 @@ from dfcompile.dfmodel_backend.check.designs import _label as checked_label
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.evaluate.designs import _repetitions
-from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
-from dfcompile.dfmodel_backend.inter_chip.network_time import NetworkTime
+from dfcompile.dfmodel_backend.inter_chip.degrees import NetworkTime, degrees_of, micro_batches
 from dfcompile.dfmodel_backend.inter_chip.shares import Layout, conversion, shares_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units import _label
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte

@@ -8,9 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.io_bounds.einsum.attention import Attention
 from dfcompile.io_bounds.einsum.convolution import Convolution
-from dfcompile.io_bounds.einsum.plain import PlainEinsum, gemm
+from dfcompile.io_bounds.einsum.plain import Attention, PlainEinsum, gemm
 from dfcompile.io_bounds.einsum.window import WindowAxis
 
 LARGEST: Final = 2**63 - 1

@@ -19,9 +19,8 @@ from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
 from dfcompile.io_bounds.einsum.plain import PlainEinsum, all_tilings, innermost_loops
 from dfcompile.io_bounds.fusion.chain import Fusion, chain_curve
 from dfcompile.io_bounds.fusion.epilogues import least_plan
-from dfcompile.io_bounds.fusion.proved_model import proved_model_bytes
+from dfcompile.io_bounds.fusion.proved_model import attention_curves, attention_model, chain_model, proved_model_bytes
 from dfcompile.io_bounds.fusion.residency import ResidencyPlan
-from dfcompile.io_bounds.fusion.small_models import attention_curves, attention_model, chain_model
 from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, of_stage, show_nothing

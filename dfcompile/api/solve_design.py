@@ -8,8 +8,7 @@ from typing import Any
 
 from dfcompile.api.runs import PageSource, Picture, Reported
 from dfcompile.audit.design import audit_design
-from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.placement import check_placements
+from dfcompile.dfmodel_backend.check.designs import check_design, check_placements
 from dfcompile.dfmodel_backend.check.recomputation import recompute_design
 from dfcompile.dfmodel_backend.compatibility import parse_compatibility
 from dfcompile.dfmodel_backend.design_file.message import read_message

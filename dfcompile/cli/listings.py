@@ -9,7 +9,7 @@ from dfcompile.canonical_dag import DagPass, registered_dag_passes
 from dfcompile.canonical_dag.dag_pass import DAG_PASSES
 from dfcompile.dfmodel_backend import System, named_systems, read_named_system
 from dfcompile.dfmodel_backend.fusion.fusion_solver import SOLVERS
-from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, systems_listed
+from dfcompile.dfmodel_backend.machine.named_systems import SYSTEMS, NamedSystem
 from dfcompile.dfmodel_backend.machine.network.topologies import DIMENSION_KINDS
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import base_name, natural_order, told_names
@@ -31,6 +31,7 @@ from dfcompile.scheduler.partitioner import PARTITIONERS
 
 DEFAULT = "*"
 CONDITIONAL = "+"
+MARKS = f"{DEFAULT} taken where --expand names none; {CONDITIONAL} taken instead where its description says so"
 TITLES = MappingProxyType({ONNX: "operators of ONNX", CANONICAL: "canonical operators"})
 
 
@@ -64,9 +65,7 @@ def expansions_listing(width: int, operator: str | None = None, *, verbose: bool
         if rows:
             headings = ("operator", "", "name", "origin", "source", "what it does")
             listed.append(f"{title}\n" + _table(headings, rows, width))
-    conditional = f"{CONDITIONAL} taken instead where its description says so"
-    marks = folded(f"{DEFAULT} taken where --expand names none; {conditional}", width)
-    return "\n".join((*listed, page(marks)))
+    return "\n".join((*listed, page(folded(MARKS, width))))
 
 
 def _mark(found: Expansion, named: Collection[str]) -> str:
@@ -88,9 +87,8 @@ def _expansion_names(table: ExpansionTable, width: int) -> str:
                 rows.append((op_type, ", ".join(f"{name}{marks[base_name(name)]}" for name in told)))
         parts.append(f"{title}\n" + _table(("operator", "expansions"), rows, width))
         parts.append(page(folded(f"with one expansion: {', '.join(single)}", width)))
-    below = f"{DEFAULT} taken where --expand names none; {CONDITIONAL} taken instead where its description says so"
     more = "what each does: dfcompile expansions OPERATOR, such as Conv; of all: dfcompile expansions -v"
-    return "\n".join((*parts, page([*folded(below, width), *folded(more, width)])))
+    return "\n".join((*parts, page([*folded(MARKS, width), *folded(more, width)])))
 
 
 def passes_listing(width: int) -> str:
@@ -223,7 +221,7 @@ KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
     PARTITIONERS.listed,
     SOLVERS.listed,
     DIMENSION_KINDS.listed,
-    systems_listed,
+    SYSTEMS.listed,
 )
 
 

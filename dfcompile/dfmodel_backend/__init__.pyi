@@ -23,9 +23,9 @@ from dfcompile.dfmodel_backend.sharding.program_shares import tensor_layouts as 
 from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts as AttainedCounts
 from dfcompile.dfmodel_backend.solve.attained_counts import LowerShare as LowerShare
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts as ChipCounts
+from dfcompile.dfmodel_backend.solve.chip_counts import map_graph as map_graph
 from dfcompile.dfmodel_backend.solve.corrections import Correction as Correction
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution as DesignSolution
-from dfcompile.dfmodel_backend.solve.mapper import map_graph as map_graph
 from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph as dataflow_graph
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph as DataflowGraph
 from dfcompile.dfmodel_backend.workload.graph import Exchange as Exchange

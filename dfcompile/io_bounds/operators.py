@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.io_bounds.curve import Curve, Rules, constant, front
-from dfcompile.io_bounds.einsum.attention import Attention, attention_curve
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling, convolution_curve
-from dfcompile.io_bounds.einsum.plain import PlainEinsum, plain_curve
+from dfcompile.io_bounds.einsum.plain import Attention, PlainEinsum, attention_curve, plain_curve
 from dfcompile.io_bounds.einsum.window_orders import Kept
 from dfcompile.io_bounds.proved import Contracted, Passing, least_passing, proved_words
 from dfcompile.records import replace

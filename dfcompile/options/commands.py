@@ -8,7 +8,7 @@ from dfcompile.errors import UserError
 from dfcompile.options import shared
 from dfcompile.options.numbers import real, sizes, slack, within
 from dfcompile.options.option import Group, counting, first, lowering, machine, option, output, schedules, table
-from dfcompile.options.readers import fifos, names, some_of
+from dfcompile.options.readers import FIFO_KINDS, fifos, names, some_of
 from dfcompile.options.words import DEFAULT_TRIES, Effort, Expand, Fifos, FixedInput, Objective, Timing
 from dfcompile.records import replace
 
@@ -19,8 +19,7 @@ MOST_TRIES = 10**6
 ROWS = ("operator", "model")
 SIMULATORS = ("auto", "icarus", "cxxrtl", "verilator")
 FPGAS = ("ecp5",)
-FIFO_KINDS = ("pass-through", "registered")
-_SHAPES = ("--gemm", "--bmm", "--conv", "--chain", "--attention")
+_SHAPES = ("gemm", "bmm", "conv", "chain", "attention")
 FACTOR = "a number of 1 or more, such as 1.1"
 
 
@@ -325,7 +324,7 @@ class BoundsOptions:
         shapes = [f"--{name}" for name, _ in self.shapes_asked]
         if (self.model is None) is (not shapes):
             found = f"MODEL and {shapes[0]}" if shapes else "nothing"
-            raise UserError(f"bounds: found {found} against MODEL, or one or more of {', '.join(_SHAPES)}")
+            raise UserError(f"bounds: found {found} against MODEL, or one or more of --{', --'.join(_SHAPES)}")
         for position, shape in enumerate(self.shapes_asked):
             if shape in self.shapes_asked[:position]:
                 raise UserError(f"--{shape[0]}: {shape[1]} is given twice")
@@ -333,9 +332,7 @@ class BoundsOptions:
     @property
     def shapes_asked(self) -> tuple[tuple[str, str], ...]:
         """The shapes that are given instead of a model: of which kind, and as texts."""
-        return tuple(
-            (name.removeprefix("--"), text) for name in _SHAPES for text in getattr(self, name.removeprefix("--"))
-        )
+        return tuple((name, text) for name in _SHAPES for text in getattr(self, name))
 
 
 @table

@@ -13,7 +13,7 @@ from typing import Self, TypeAlias
 from msgspec import Struct, field
 
 from dfcompile.errors import RegistrationError, UserError, nearest
-from dfcompile.plugins.faults import name_of
+from dfcompile.plugins.kind import name_of
 from dfcompile.records import replace
 
 SettingValue = int | bool | str | float

@@ -9,5 +9,5 @@ from dfcompile.testing.mappings import check_system as check_system
 from dfcompile.testing.mappings import check_topology as check_topology
 from dfcompile.testing.models import canonical_dags as canonical_dags
 from dfcompile.testing.models import check_front_end as check_front_end
+from dfcompile.testing.models import check_partitioner as check_partitioner
 from dfcompile.testing.models import model_of_text as model_of_text
-from dfcompile.testing.partitioners import check_partitioner as check_partitioner

@@ -128,7 +128,6 @@ def _sets(mapping: Mapping) -> str:
 
 
 CHIPS = (2, 3, 4, 6, 8, 16)
-TOLERANCE = 1e-9  # relative
 GB_PER_S = 10.0
 GROWING: tuple[Figure, ...] = ("gathered_shares", "exchanged_messages", "hops", "paid_links", "ports", "cut")
 

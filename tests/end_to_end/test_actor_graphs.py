@@ -9,7 +9,7 @@ import pytest
 
 import dfcompile as df
 from dfcompile.actor_graphs.graph import ActorGraph
-from dfcompile.api.schedule_actors import schedule_actors
+from dfcompile.api.schedule_dag import schedule_actors
 from dfcompile.audit.actor_graphs import audit_actors
 from dfcompile.cli import main as cli
 from dfcompile.errors import VerificationError

@@ -5,7 +5,6 @@ from tests.mutants.mutant import Mutant
 _SCHEDULES = "scheduler/checker.py"
 _MAPPINGS = "dfmodel_backend/check/mappings.py"
 _DESIGNS = "dfmodel_backend/check/designs.py"
-_PLACEMENT = "dfmodel_backend/check/placement.py"
 _UNITS = "dfmodel_backend/check/designs.py"
 
 CHECKERS = (
@@ -37,8 +36,8 @@ CHECKERS = (
         "decision.configs[edge.source] > decision.configs[edge.target] + 1",
     ),
     Mutant(_DESIGNS, "figures.dram_bytes > capacity * (1 + RELATIVE)", "figures.dram_bytes > capacity * 2"),
-    Mutant(_PLACEMENT, " or (cell.x + cell.y) % 2 != is_pcu:", ":"),
-    Mutant(_PLACEMENT, "if count > 1:", "if count > 2:"),
+    Mutant(_DESIGNS, " or (cell.x + cell.y) % 2 != is_pcu:", ":"),
+    Mutant(_DESIGNS, "if count > 1:", "if count > 2:"),
     Mutant(_UNITS, "if cores > machine.cores or units.pmus > machine.pmu.pmus:", "if units.pmus > machine.pmu.pmus:"),
     Mutant(
         "canonical_dag/verifier.py",

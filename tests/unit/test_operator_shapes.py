@@ -8,9 +8,8 @@ import pytest
 from onnx import numpy_helper
 
 from dfcompile.io_bounds.curve import Rules
-from dfcompile.io_bounds.einsum.attention import Attention
 from dfcompile.io_bounds.einsum.convolution import Convolution, Pooling
-from dfcompile.io_bounds.einsum.plain import gemm
+from dfcompile.io_bounds.einsum.plain import Attention, gemm
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.fusion.epilogues import with_epilogues
 from dfcompile.io_bounds.operators import BoundedModel, Rows

@@ -33,8 +33,7 @@ def schedule_dag_file(options: DagOptions, emitted: DagEmissions, pictured: Pict
     check_targets((outputs.output, *pictured.targets.values(), outputs.html))
     check_folders([folder for _, folder in emitted.emissions])
 
-    from dfcompile.api.schedule_actors import actors_of_text, actors_run
-    from dfcompile.api.schedule_dag import run_of, schedule_choices
+    from dfcompile.api.schedule_dag import actors_of_text, actors_run, run_of, schedule_choices
     from dfcompile.canonical_dag.forms.json_form import dag_of_file, graph_text
     from dfcompile.visualization.gantt.chart import check_drawable
 

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of, micro_batches
-from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, ExchangeNs, NetworkTime
+from dfcompile.dfmodel_backend.inter_chip.degrees import Exchanged, ExchangeNs, NetworkTime, degrees_of, micro_batches
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.memory_units import PmuModel

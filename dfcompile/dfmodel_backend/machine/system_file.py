@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from dfcompile.dfmodel_backend.machine.named_systems import OWN_FOLDER, NamedSystem, named_systems
+from dfcompile.dfmodel_backend.machine.named_systems import OWN_FOLDER, NamedSystem, find_system
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
 from dfcompile.dfmodel_backend.machine.system import (
@@ -189,7 +189,7 @@ def read_system(asked: str) -> System:
     """
     path = Path(asked)
     if path.name == asked and asked != STANDARD_INPUT and path.suffix in ("", ".yaml") and not path.exists():
-        return read_named_system(named_systems().find(path.stem))
+        return read_named_system(find_system(path.stem))
     try:
         text = read_text(path, LARGEST_BYTES)
     except (OSError, UnicodeDecodeError) as error:

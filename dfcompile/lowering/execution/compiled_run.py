@@ -24,8 +24,7 @@ from dfcompile.host.printable import reason_of
 from dfcompile.host.private_folder import ending_with_us, in_private_folder, process_folder
 from dfcompile.host.stages import Work, stage
 from dfcompile.lowering.execution import lapack
-from dfcompile.lowering.execution.coded_reals import definitions, passed_type
-from dfcompile.lowering.execution.compiled_form import UNITS, cut_state, widen_accumulators
+from dfcompile.lowering.execution.compiled_form import UNITS, cut_state, definitions, passed_type, widen_accumulators
 from dfcompile.lowering.tensor import declared_tensor
 
 Values = Mapping[str, npt.NDArray[np.generic]]

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from dfcompile.dfmodel_backend.check.placement import check_placements, check_units_placed
+from dfcompile.dfmodel_backend.check.designs import check_placements, check_units_placed
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units import Allocation

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.io_bounds.curve import Rules, front, least, total
-from dfcompile.io_bounds.einsum.attention import Attention, attention_curve
-from dfcompile.io_bounds.einsum.plain import gemm
+from dfcompile.io_bounds.einsum.plain import Attention, attention_curve, gemm
 from dfcompile.io_bounds.operators import BoundedOperator, Operand, Rows
 from tests.examples import examples
 from tests.unit.io_bounds.walks import front as front_of

@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.search import possible_arcs
-from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
+from dfcompile.dfmodel_backend.fusion.solvers.built_in import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Rank
 from dfcompile.dfmodel_backend.kernel_sets import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome

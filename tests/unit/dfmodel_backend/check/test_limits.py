@@ -7,8 +7,7 @@ import pytest
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend import DataflowGraph, TensorKind, check_mapping, map_graph
-from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.placement import check_placements
+from dfcompile.dfmodel_backend.check.designs import check_design, check_placements
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel

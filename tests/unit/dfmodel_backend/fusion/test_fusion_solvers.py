@@ -20,7 +20,7 @@ from dfcompile.dfmodel_backend import (
     map_graph,
 )
 from dfcompile.dfmodel_backend.columns import members_of
-from dfcompile.dfmodel_backend.fusion.pair_arcs import pair_arcs
+from dfcompile.dfmodel_backend.fusion.fuse import pair_arcs
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -154,7 +154,7 @@ def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: str) -> None:
 def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.solvers.arc_flow.solve", lambda *_: Outcome.NOTHING)
+    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.solvers.built_in.solve", lambda *_: Outcome.NOTHING)
     graph = chain()
 
     mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver="cbc"))

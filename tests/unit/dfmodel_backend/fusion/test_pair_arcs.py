@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, System, TensorKind
 from dfcompile.dfmodel_backend.columns import members_of
-from dfcompile.dfmodel_backend.fusion import pair_arcs as pair_arcs_module
-from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
+from dfcompile.dfmodel_backend.fusion import fuse as fuse_module
+from dfcompile.dfmodel_backend.fusion.fuse import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.intra_chip import flow_columns
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
@@ -57,7 +57,7 @@ def recurrence(steps: int) -> DataflowGraph:
 @given(graph=graphs(most=7), system=machines(), cells=st.integers(1, 64))
 def test_pairs_side_by_side_have_the_figures_of_few_at_a_time(graph: DataflowGraph, system: System, cells: int) -> None:
     expected = rows(listed(GraphModel(graph, system.machine, MappingOptions())))
-    with patch.object(pair_arcs_module, "CELLS", cells):
+    with patch.object(fuse_module, "CELLS", cells):
         found = rows(listed(GraphModel(graph, system.machine, MappingOptions())))
 
     assert found == expected

@@ -126,7 +126,7 @@ def test_the_dram_named_for_stages_is_enough() -> None:
 
 
 def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.solvers.arc_flow.solve", lambda *_: Outcome.NOTHING)
+    monkeypatch.setattr("dfcompile.dfmodel_backend.fusion.solvers.built_in.solve", lambda *_: Outcome.NOTHING)
     graph = llm_forward(hidden=64, seq=32, num_head=4, head_dim=16, word=2, layers=2)
     design = parse_design(design_text(graph) + MACHINE, "x.txt")
     few = tuple(edge for edge in design.edges if max(edge.source, edge.target) <= FIRST_KERNELS)

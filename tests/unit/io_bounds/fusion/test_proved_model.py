@@ -7,13 +7,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.io_bounds.curve import Rules
-from dfcompile.io_bounds.einsum.attention import Attention, attention_curve
 from dfcompile.io_bounds.einsum.convolution import Convolution, convolution_curve
+from dfcompile.io_bounds.einsum.plain import Attention, attention_curve
 from dfcompile.io_bounds.einsum.window import WindowAxis
 from dfcompile.io_bounds.fusion.chain import Fusion, chain_curve
-from dfcompile.io_bounds.fusion.proved_model import proved_model_bytes
+from dfcompile.io_bounds.fusion.proved_model import attention_curves, attention_model, chain_model, proved_model_bytes
 from dfcompile.io_bounds.fusion.residency import least_residency
-from dfcompile.io_bounds.fusion.small_models import attention_curves, attention_model, chain_model
 from dfcompile.io_bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.io_bounds.proved import Passing
 from tests.examples import examples
