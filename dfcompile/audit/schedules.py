@@ -74,7 +74,8 @@ class PlainReplay:
 
     def __init__(self, graph: GraphFigures, schedule: Schedule) -> None:
         self._graph, self._schedule = graph, schedule
-        self._capacity, self._pipeline = schedule.fifo_capacity.tolist(), _pipelines(graph, schedule).tolist()
+        self._capacity: list[int] = schedule.fifo_capacity.tolist()
+        self._pipeline: list[int] = _pipelines(graph, schedule).tolist()
         turns = [_turns(ends, graph, schedule) for ends in (graph.dag.edge_target, graph.dag.edge_source)]
         # Of reads and of writes: the turn of each edge in its row, and the last turn of each node.
         self._turn: list[list[int]] = [turn.tolist() for turn, _ in turns]
