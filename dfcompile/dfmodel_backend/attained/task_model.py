@@ -1,6 +1,5 @@
 """What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
 
-import hashlib
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TypeAlias
@@ -9,17 +8,16 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.part import OUTSIDE, DagPart
+from dfcompile.canonical_dag.part import DagPart
 from dfcompile.dfmodel_backend.attained.cores import on_cores
 from dfcompile.dfmodel_backend.attained.footprints import MemoryEdges, fifos_of, word_bytes
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules, PartWays
 from dfcompile.dfmodel_backend.attained.stores import Residency, StoreTable, StoreUse
-from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
+from dfcompile.dfmodel_backend.attained.task_units import Likeness, TaskUnits, likeness
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap, Timed
 from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.graph import Exchange
-from dfcompile.distinct import distinct, numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import NonStreamingSchedule, Schedule, ScheduleOptions
 
@@ -42,47 +40,6 @@ class ChipsInUse(Struct, frozen=True):
 
 
 MOST_NODES = 10_000  # of a part; how a larger one is scheduled depends on what was scheduled before
-
-
-class Likeness(Struct, frozen=True, eq=False):
-    """What a part is like.
-
-    Attributes:
-        key: equal for parts that are alike.
-        stores: that the part touches, in an order that parts which are alike share.
-    """
-
-    key: bytes
-    stores: tuple[int, ...]
-
-
-def likeness(dag: CanonicalDag, table: StoreTable, part: DagPart, network_ns: float) -> Likeness:
-    """Return what the tasks of a part are like.
-
-    Args:
-        dag: the lowering, with volumes in elements.
-        table: its stores.
-        part: in words of the machine.
-        network_ns: of the exchanges of its kernels.
-    """
-    edge, own = part.edge, part.dag
-    source, target = dag.edge_source[edge], dag.edge_target[edge]
-    into_buffer = dag.is_buffer[target]
-    keeper = np.where(into_buffer, target, source)
-    stores, store = numbered(dag.node_scope[keeper])
-    buffers = table.buffer[distinct(keeper[dag.is_buffer[keeper]])]
-    columns = (
-        own.kind, own.edge_source, own.edge_target, own.edge_volume,
-        part.node == OUTSIDE, into_buffer, dag.is_buffer[source], table.moves_data[edge],
-        store, numbered(keeper)[1], numbered(dag.node_scope[target])[1], table.out_bytes[source],
-        dag.edge_volume[edge], dag.edge_distinct[edge], dag.edge_element_bytes[edge], dag.edge_order[edge],
-        dag.edge_first[edge],
-        table.written_bytes[buffers], table.whole_bytes[buffers], table.readers[buffers], table.is_result[buffers],
-    )  # fmt: skip
-    digest = hashlib.blake2b(repr((network_ns, len(stores), len(buffers), len(edge))).encode(), digest_size=16)
-    for column in columns:
-        digest.update(column.tobytes())
-    return Likeness(digest.digest(), tuple(stores.tolist()))
 
 
 class TaskConfiguration(Timed, frozen=True, eq=False):

@@ -1,16 +1,19 @@
 """The tasks of a canonical DAG, unit by unit: what is never divided between two configurations."""
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, Kernel
 from dfcompile.canonical_dag.analysis import lowest_order
 from dfcompile.canonical_dag.dag import Int64, Scope
-from dfcompile.canonical_dag.part import DagPart, part_of
+from dfcompile.canonical_dag.part import OUTSIDE, DagPart, part_of
+from dfcompile.dfmodel_backend.attained.stores import StoreTable
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.kernel_sets import predecessors_of
-from dfcompile.distinct import distinct
+from dfcompile.distinct import distinct, numbered
 
 NO_UNIT = -1
 
@@ -129,3 +132,44 @@ def _split(numbers: Int64, owner: Int64, count: int) -> tuple[Int64, ...]:
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], np.arange(1, count))
     return tuple(np.split(numbers[order], starts))[:count]  # of nobody's numbers there is one part, too
+
+
+class Likeness(Struct, frozen=True, eq=False):
+    """What a part is like.
+
+    Attributes:
+        key: equal for parts that are alike.
+        stores: that the part touches, in an order that parts which are alike share.
+    """
+
+    key: bytes
+    stores: tuple[int, ...]
+
+
+def likeness(dag: CanonicalDag, table: StoreTable, part: DagPart, network_ns: float) -> Likeness:
+    """Return what the tasks of a part are like.
+
+    Args:
+        dag: the lowering, with volumes in elements.
+        table: its stores.
+        part: in words of the machine.
+        network_ns: of the exchanges of its kernels.
+    """
+    edge, own = part.edge, part.dag
+    source, target = dag.edge_source[edge], dag.edge_target[edge]
+    into_buffer = dag.is_buffer[target]
+    keeper = np.where(into_buffer, target, source)
+    stores, store = numbered(dag.node_scope[keeper])
+    buffers = table.buffer[distinct(keeper[dag.is_buffer[keeper]])]
+    columns = (
+        own.kind, own.edge_source, own.edge_target, own.edge_volume,
+        part.node == OUTSIDE, into_buffer, dag.is_buffer[source], table.moves_data[edge],
+        store, numbered(keeper)[1], numbered(dag.node_scope[target])[1], table.out_bytes[source],
+        dag.edge_volume[edge], dag.edge_distinct[edge], dag.edge_element_bytes[edge], dag.edge_order[edge],
+        dag.edge_first[edge],
+        table.written_bytes[buffers], table.whole_bytes[buffers], table.readers[buffers], table.is_result[buffers],
+    )  # fmt: skip
+    digest = hashlib.blake2b(repr((network_ns, len(stores), len(buffers), len(edge))).encode(), digest_size=16)
+    for column in columns:
+        digest.update(column.tobytes())
+    return Likeness(digest.digest(), tuple(stores.tolist()))
