@@ -104,7 +104,7 @@ def test_options_reach_the_scheduler(capsys: Capture) -> None:
 
 
 def test_default_is_the_best_of_a_budget_and_more_effort_is_never_longer(capsys: Capture, tmp_path: Path) -> None:
-    (tmp_path / "cholesky.json").write_text(dag_to_json(cholesky(4, 16, 2)))
+    (tmp_path / "cholesky.json").write_text(dag_to_json(cholesky(4, 64, 2)))
     words = ("cholesky.json", "--pes", "8")
     effort = {name: results(capsys, *words, "--effort", name) for name in ("quick", "default", "high")}
     plain = results(capsys, *words)
