@@ -88,7 +88,7 @@ def run_program(
             sdfg.append_global_code(lapack.definitions())
         cut_state(sdfg, UNITS)
         sdfg.build_folder = str(folder)
-        sdfg.save = _unsaved  # type: ignore[method-assign]  # DaCe writes it beside the code, for a reader
+        sdfg.save = _unsaved  # DaCe writes it beside the code, for a reader
         steps = work or Work(COMPILING_PARTS + RUNNING_PARTS)
         with stage(COMPILING), steps.part(COMPILING_PARTS, is_unseen=True):
             compiled = _compiled(sdfg)
