@@ -15,7 +15,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping
-from contextlib import chdir, redirect_stdout
+from contextlib import AbstractContextManager, chdir, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -104,8 +104,12 @@ class Taken:
     pictures: Mapping[Path, str]
 
 
-# Of a path in a document's folder: the examples are the same in all. Half of what most commands take.
 _EXPORTED_ONCE = cache(python_file._exported)
+
+
+def examples_exported_once() -> AbstractContextManager[object]:
+    """Within, a PyTorch file is exported the first time alone: of a path in a document's folder, the same in all."""
+    return patch.object(python_file, "_exported", _EXPORTED_ONCE)
 
 
 def documents() -> tuple[Path, ...]:
@@ -119,7 +123,7 @@ def taken_now(document: Path) -> Taken:
     text = document.read_text()
     with TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
-        with chdir(folder), patch.object(python_file, "_exported", _EXPORTED_ONCE):
+        with chdir(folder), examples_exported_once():
             fresh = CONTENT.sub(_content_again, SHOWN.sub(_shown_again, text))
         pictures = {
             (document.parent / found["path"]).resolve(): _written(Path(folder), found["name"])
