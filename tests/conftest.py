@@ -35,6 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(os.environ[BUILDS], ignore_errors=True))
 
 
+def pytest_collection_finish() -> None:
+    """Keep modules and tests out of later collections: pytest makes several in the end, which took seconds."""
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """Keep from test to test, and share among workers, what libraries make anew for each model or process.

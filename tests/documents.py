@@ -15,13 +15,16 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping
-from contextlib import chdir, redirect_stdout
+from contextlib import AbstractContextManager, chdir, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import Emissions
+from dfcompile.frontend.file_kinds import python_file
 from dfcompile.lowering.operators import SHIPPED, CanonicalOperator
 from dfcompile.lowering.operators.base import fields_of
 from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures, RowOutputs, options_of
@@ -101,6 +104,14 @@ class Taken:
     pictures: Mapping[Path, str]
 
 
+_EXPORTED_ONCE = cache(python_file._exported)
+
+
+def examples_exported_once() -> AbstractContextManager[object]:
+    """Within, a PyTorch file is exported the first time alone: of a path in a document's folder, the same in all."""
+    return patch.object(python_file, "_exported", _EXPORTED_ONCE)
+
+
 def documents() -> tuple[Path, ...]:
     """Return the documents that show commands."""
     pages = [ROOT / "README.md", *sorted((ROOT / "examples").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -112,7 +123,7 @@ def taken_now(document: Path) -> Taken:
     text = document.read_text()
     with TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
-        with chdir(folder):
+        with chdir(folder), examples_exported_once():
             fresh = CONTENT.sub(_content_again, SHOWN.sub(_shown_again, text))
         pictures = {
             (document.parent / found["path"]).resolve(): _written(Path(folder), found["name"])

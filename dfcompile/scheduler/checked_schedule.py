@@ -1,6 +1,6 @@
 """Checked schedules: made, accepted by the checker, measured, and replayed if that is asked for."""
 
-from functools import cache, cached_property, partial
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -59,12 +59,11 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
 
 
 class Scheduling:
-    """The schedules of one canonical DAG, `dag`; its depths, baselines and bounds are found once."""
+    """The schedules of one canonical DAG, `dag`; its depths and baselines are found once."""
 
     def __init__(self, dag: CanonicalDag) -> None:
         self.dag = dag
         self._baselines: dict[tuple[int, Hardware], NonStreamingSchedule] = {}
-        self._bound = cache(partial(lower_bound_cycles, dag))
 
     @cached_property
     def depths(self) -> Depths:
@@ -100,7 +99,7 @@ class Scheduling:
                 if not timed.is_replayed:
                     recompute_times(self.dag, found)
             simulation = simulate(self.dag, replay_of(found)) if options.simulated or not ends else None
-            bound = timed.bound_cycles or self._bound(options.pes)
+            bound = timed.bound_cycles or lower_bound_cycles(self.dag, options.pes)
             of_it = figures(self.dag, found, baseline, ends=ends, bound_cycles=bound)
 
             def made_for(other: Hardware) -> tuple[Schedule, int | None]:

@@ -88,8 +88,11 @@ def test_quick_schedules_fewer_rivals_than_auto(monkeypatch: pytest.MonkeyPatch,
     assert not any("(more:" in note for note in section_notes(auto, "operators"))
 
 
-def test_what_is_chosen_by_estimates_alone_is_chosen_for_the_makespan() -> None:
+def test_what_is_chosen_by_estimates_alone_is_chosen_for_the_makespan(tmp_path: Path) -> None:
     """Estimates know nothing of bytes: for another objective choices are compared, whatever is named."""
+    text = "two (float[1,6] x) => (float[1,4] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
+    onnx.save(model_from_text(text, v=np.ones((6, 9), np.float32), w=np.ones((9, 4), np.float32)), tmp_path / "m.onnx")
+
     for objective in ("io", "energy"):
         words = ("--objective", objective)
         assert chosen(report(*words)) == chosen(report(*words, "--expand", "auto"))

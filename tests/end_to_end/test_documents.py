@@ -21,6 +21,7 @@ from tests.documents import (
     SESSION,
     SHOWN,
     documents,
+    examples_exported_once,
     fields_now,
     options_now,
     session_now,
@@ -129,7 +130,8 @@ def test_commands_of_documents_run_as_they_are_pasted(
     lines = commands.splitlines()
     if all(line.startswith("dfcompile ") for line in lines):
         monkeypatch.chdir(tmp_path)
-        status = max(cli.main(shlex.split(line)[1:]) for line in lines)
+        with examples_exported_once():
+            status = max(cli.main(shlex.split(line)[1:]) for line in lines)
         printed = capsys.readouterr().err
     else:
         done = pasted(commands, tmp_path)

@@ -21,7 +21,8 @@ ROOT = Path(__file__).parent.parent.parent
 MAIN = "import sys; from dfcompile.cli.main import main; sys.exit(main())"
 Capture = pytest.CaptureFixture[str]
 
-COMMANDS = (["conv.onnx", "--pes", "2"], ["systems"], ["--help"], ["generate", "chain", "--size", "8"])
+QUICKLY = ["--expand", "published", "--partition", "sb-lts"]
+COMMANDS = (["conv.onnx", "--pes", "2", *QUICKLY], ["systems"], ["--help"], ["generate", "chain", "--size", "8"])
 
 
 def shell(redirection: str, words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -64,7 +65,7 @@ def test_signal_during_verification_leaves_nothing_and_no_compiler(number: signa
     temporary.mkdir(mode=0o700)
     heard = f"import signal; signal.signal({int(number)}, signal.SIG_DFL)"  # whoever runs the tests may ignore it
     with subprocess.Popen(
-        [sys.executable, "-c", f"{heard}; {MAIN}", "conv.onnx", "--pes", "2", "--verify", "-o", "out.json"],
+        [sys.executable, "-c", f"{heard}; {MAIN}", "conv.onnx", "--pes", "2", *QUICKLY, "--verify", "-o", "out.json"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
@@ -184,7 +185,7 @@ def test_full_temporary_folder_during_compilation_is_one_line(limit_kb: int, tmp
         f"    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit_kb * 1024}, {limit_kb * 1024}))\n"
         "    return build(sdfg)\n"
         "execution._compiled = limited\n"
-        "sys.exit(cli.main(['conv.onnx', '--pes', '2', '--verify']))"
+        f"sys.exit(cli.main(['conv.onnx', '--pes', '2', *{QUICKLY}, '--verify']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

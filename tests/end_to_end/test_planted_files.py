@@ -84,7 +84,8 @@ def test_verified_model_leaves_nothing_in_its_folder_and_runs_nothing_from_it(tm
     save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 6, 6))
     (tmp_path / "tmp").mkdir(mode=0o700)
     before = sorted(tmp_path.rglob("*"))
-    code = "from dfcompile.cli.main import main; assert main(['conv.onnx', '--pes', '2', '--verify']) == 0"
+    words = ["conv.onnx", "--pes", "2", "--expand", "published", "--partition", "sb-lts", "--verify"]
+    code = f"from dfcompile.cli.main import main; assert main({words}) == 0"
     run(code, tmp_path, TMPDIR=str(tmp_path / "tmp"))
 
     assert sorted(tmp_path.rglob("*")) == before

@@ -1,6 +1,7 @@
 """The lower bound on the makespan: what no schedule can beat."""
 
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -52,6 +53,9 @@ _NO_TASK = -1
 _FEWEST = 48  # nodes at once, in the mean: fewer are looked at one by one
 _MOST_WORK = 2**60  # of all tasks: then all sums fit into 64 bits
 
+# By P, and whether each element was looked at. A part of a DAG is scheduled in many ways, and each asks for its bound.
+_BOUNDS: WeakKeyDictionary[CanonicalDag, dict[tuple[int, bool], int]] = WeakKeyDictionary()
+
 
 def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> int:
     """Return cycles that every streaming schedule on P processing elements takes at least.
@@ -79,6 +83,13 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
         pes: number of processing elements P.
         each_element: whether single elements are looked at; steady times may be shorter than such a bound.
     """
+    known = _BOUNDS.setdefault(dag, {})
+    if (pes, each_element) not in known:
+        known[pes, each_element] = _lower_bound_cycles(dag, pes, each_element=each_element)
+    return known[pes, each_element]
+
+
+def _lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool) -> int:
     found = windows(dag, pes, each_element=each_element)
     head, tail = found.start, found.after_end
     longest = max((end + after for end, after in zip(found.end, tail, strict=True)), default=0)

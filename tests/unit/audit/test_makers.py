@@ -1,5 +1,6 @@
 """What is doubled or halved where figures of schedules, bounds and traffic are made is refused."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,14 @@ MADE = (
 
 
 @pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
+def options(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Options]:
+    """By partition: all take what the model is lowered to, and the best of several takes a bound to stop at as well."""
     folder: Path = tmp_path_factory.mktemp("product")
     onnx.save(model_from_text(MODEL), folder / "model.onnx")
-    return asked(folder / "model.onnx", (4,), "MatMul=mv", repeat=4)
+    return {
+        partition: asked(folder / "model.onnx", (4,), "MatMul=mv", repeat=4, partition=partition)
+        for partition in ("best", "sb-lts")
+    }
 
 
 def audit(options: Options) -> None:
@@ -67,12 +72,15 @@ def audit(options: Options) -> None:
     audit_report(summarize(exploration), exploration)
 
 
-def test_what_is_made_right_passes(options: Options) -> None:
-    audit(options)
+@pytest.mark.parametrize("partition", ["best", "sb-lts"])
+def test_what_is_made_right_passes(options: Mapping[str, Options], partition: str) -> None:
+    audit(options[partition])
 
 
 @pytest.mark.parametrize(("owner", "name", "factor"), MADE, ids=lambda part: getattr(part, "__name__", part))
 def test_what_is_made_wrong_is_refused(
-    options: Options, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, factor: float
+    options: Mapping[str, Options], monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, factor: float
 ) -> None:
-    refused_when_scaled(lambda: audit(options), monkeypatch, owner, name, factor)
+    partition = "best" if owner is streaming_schedule else "sb-lts"
+
+    refused_when_scaled(lambda: audit(options[partition]), monkeypatch, owner, name, factor)

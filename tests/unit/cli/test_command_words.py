@@ -17,6 +17,7 @@ from tests.onnx_files import save_convolution
 Capture = pytest.CaptureFixture[str]
 
 DAG = "dfcompile-dag/1 g\ntask a\ntask b\nedge a -> b volume=4\n"
+QUICKLY = ("--expand", "published", "--partition", "sb-lts")  # of models
 SYSTEM = (
     "name: mine\n"
     "accelerator: {cores: 2, lanes_per_core: 1, stages_per_core: 1, frequency_ghz: 1400, sram_bytes_per_core: 0}\n"
@@ -95,12 +96,12 @@ def test_lists_are_joined_from_several_options(capsys: Capture) -> None:
         found: list[dict[str, Json]] = json.loads(capsys.readouterr().out)["results"]
         return found
 
-    assert [found["pes"] for found in results("conv.onnx", "--pes", "4", "--pes", "8,2")] == [4, 8, 2]
+    assert [found["pes"] for found in results("conv.onnx", "--pes", "4", "--pes", "8,2", *QUICKLY)] == [4, 8, 2]
     several = results("schedule", "g.dag", "--pes", "1", "--pes", "2", "--partition", "best", "--partition", "sb-lts")
     assert [(found["pes"], part(found, "schedule")["partition"]) for found in several] == [
         (1, "best"), (1, "sb-lts"), (2, "best"), (2, "sb-lts"),
     ]  # fmt: skip
-    torus = ("--chips", "1", "--chips", "2", "--system", "sn10")
+    torus = ("--chips", "1", "--chips", "2", "--system", "sn10", *QUICKLY)
     assert [part(found, "mapping")["chips_available"] for found in results("conv.onnx", "--pes", "4", *torus)] == [1, 2]
     assert refusal(capsys, "conv.onnx", "--pes", "4", "--pes", "4") == "--pes: 4 is given twice"
 
@@ -147,7 +148,7 @@ def test_standard_input_and_output_are_files_named_by_a_dash(capsys: Capture, mo
     assert capsys.readouterr().out == expected
 
     give_input(monkeypatch, SYSTEM)
-    assert cli.main(["conv.onnx", "--pes", "2", "--system", "-", "--format", "json", "-o", "-"]) == 0
+    assert cli.main(["conv.onnx", "--pes", "2", "--system", "-", *QUICKLY, "--format", "json", "-o", "-"]) == 0
     printed = capsys.readouterr()
     (warning,) = json.loads(printed.out)["warnings"]
     assert printed.err == f"dfcompile: warning: {warning}\n"

@@ -28,13 +28,18 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+def explored(model: Path, pes: tuple[int, ...], *expand: str) -> Exploration:
+    """Lower a model; how its tasks are scheduled makes no difference to names of lowerings."""
+    return explore(asked(model, pes, *expand, partition="sb-lts"))
+
+
 @pytest.fixture(scope="module")
 def published(network: Path) -> Exploration:
-    return explore(asked(network, (4,), "published"))
+    return explored(network, (4,), "published")
 
 
 def test_operators_with_the_same_expansions_stand_together(network: Path) -> None:
-    exploration = explore(asked(network, (4,), "published", "Conv_0:Conv=direct"))
+    exploration = explored(network, (4,), "published", "Conv_0:Conv=direct")
     (result,) = summarize(exploration).results
     (point,) = exploration.points
     groups = {group.operators: dict(group.expansions) for group in result.lowerings}
@@ -70,25 +75,23 @@ def test_the_audit_refuses_wrong_groups(published: Exploration) -> None:
 
 
 def test_one_lowering_has_one_name_whoever_chose_it(network: Path) -> None:
-    (by_type,) = summarize(explore(asked(network, (4,), "published", "Conv=direct"))).results
-    (by_name,) = summarize(
-        explore(asked(network, (4,), "published", "Conv_0:Conv=direct", "Conv_1:Conv=direct"))
-    ).results
-    (default,) = summarize(explore(asked(network, (4,), "published", "Conv=direct", "Reduce=map"))).results
+    (by_type,) = summarize(explored(network, (4,), "published", "Conv=direct")).results
+    (by_name,) = summarize(explored(network, (4,), "published", "Conv_0:Conv=direct", "Conv_1:Conv=direct")).results
+    (default,) = summarize(explored(network, (4,), "published", "Conv=direct", "Reduce=map")).results
 
     assert dict(by_type.expansions) == dict(by_name.expansions) == dict(default.expansions)
     assert dict(by_type.expansions) == {"Conv": "direct", "Convolution": "filters", "Reduce": "map"}
 
 
 def test_operators_that_are_compared_alone_are_named_alone(network: Path) -> None:
-    direct, im2col = summarize(explore(asked(network, (4,), "Conv_0:Conv=direct,im2col"))).results
+    direct, im2col = summarize(explored(network, (4,), "Conv_0:Conv=direct,im2col")).results
 
     assert (direct.expansions["Conv_0:Conv"], im2col.expansions["Conv_0:Conv"]) == ("direct", "im2col")
     assert direct.expansions["Conv"] == "im2col"  # of the other
 
 
 def test_the_first_screen_says_the_lowering_of_numbers_of_elements_that_are_lowered_alike_once(network: Path) -> None:
-    text = " ".join(screen_lines(summarize(explore(asked(network, (2, 4), "Conv=direct"))), 100))
+    text = " ".join(screen_lines(summarize(explored(network, (2, 4), "Conv=direct")), 100))
 
     assert text.count("lowering on") == 1
     assert "lowering on 2 and 4 PEs: Conv=direct Convolution=filters in Conv_0 and Conv_1 (" in text
@@ -121,7 +124,7 @@ def test_a_sentence_has_the_groups_that_matter() -> None:
 
 def test_where_nothing_offers_a_choice_that_is_said(tmp_path: Path) -> None:
     onnx.save(model_from_text("g (float[4] x) => (float[4] y) { y = Relu(x) }"), file := tmp_path / "relu.onnx")
-    lines = screen_lines(summarize(explore(asked(file, (1, 2), "published"))), 100)
+    lines = screen_lines(summarize(explored(file, (1, 2), "published")), 100)
 
     assert f"lowering on 1 and 2 PEs: {NO_CHOICE}" in lines
 

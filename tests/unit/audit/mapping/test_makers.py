@@ -51,7 +51,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
     folder: Path = tmp_path_factory.mktemp("softmax")
     onnx.save(model_from_text(MODEL), folder / "model.onnx")
     (folder / "machine.yaml").write_text(MACHINE)
-    return asked(folder / "model.onnx", (4,), chips=(3,), system=str(folder / "machine.yaml"))
+    return asked(folder / "model.onnx", (4,), chips=(3,), partition="sb-lts", system=str(folder / "machine.yaml"))
 
 
 def audit(options: Options) -> None:

@@ -25,7 +25,7 @@ DESIGN = str(DESIGNS / "dlrm_A_zionex_128.txt")
 def _in_folder_with_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dag.json").write_text(dag_to_json(gaussian(4, 64, 1)))
-    save_convolution(tmp_path / "conv.onnx")
+    save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 12, 12))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, critical_path, topological_order
+from dfcompile.generators.canonical_dags import cholesky
 from dfcompile.scheduler import (
     ScheduleOptions,
     figures,
@@ -41,6 +42,12 @@ def test_elementwise_chain_takes_volume_plus_levels_or_all_its_work() -> None:
     assert lower_bound_cycles(dag, 3) == 102
     assert lower_bound_cycles(dag, 2) == 200  # c cannot start before a has ended: less than all work shared by two
     assert lower_bound_cycles(dag, 1) == 300
+
+
+def test_bounds_with_single_elements_and_without_are_told_apart() -> None:
+    dag = cholesky(4, 64, 1)
+
+    assert [lower_bound_cycles(dag, 16, each_element=each) for each in (True, False, True)] == [81, 78, 81]
 
 
 def test_components_behind_each_other_add_up() -> None:
