@@ -6,6 +6,7 @@ estimate, added to what was measured. The result is scheduled, and taken where t
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 
 from msgspec import Struct
 
@@ -23,8 +24,8 @@ from dfcompile.records import replace
 
 _WORTH = 100  # of the time, one part in so many is to be gained; operators count that move as much too much
 _SHAPES = 4  # of operators, those that move most too much
-_OPTIONS = 8  # of a shape, those that look best by what the operator takes alone
-_CHANGES = 4  # of shapes, one after the other
+_OPTIONS = 8  # for a shape, those that look best by what the operator takes alone
+_ALIKE = 200  # of what differs by one part in so many in time what moves least is taken: estimates tell no more
 _MORE_TASKS = 8  # one in so many more tasks than the choice has
 _TRIES = 2  # schedules
 
@@ -37,19 +38,36 @@ class _Option(Struct, frozen=True):
     rest: int | None
 
 
+class _Change(Struct, frozen=True):
+    """What an option adds to the estimate of a choice: cycles of tasks and of DRAM, and tasks."""
+
+    option: _Option | None
+    cycles: int
+    memory_cycles: int
+    tasks: int
+
+    @classmethod
+    def between(cls, before: Estimate, after: Estimate, option: _Option | None = None) -> "_Change":
+        """Return what makes one estimate the other."""
+        cycles, memory_cycles = after.cycles - before.cycles, after.memory_cycles - before.memory_cycles
+        return cls(option, cycles, memory_cycles, after.tasks - before.tasks)
+
+
+_NOTHING = _Change(None, 0, 0, 0)
+
+
 class _Measured(Struct, frozen=True):
-    """What the schedule of a choice takes, and what was estimated of it."""
+    """What the schedule of a choice takes: cycles of tasks, and of DRAM."""
 
     cycles: int
     memory_cycles: int
-    estimate: Estimate
 
-    def predicted(self, estimate: Estimate) -> tuple[int, int]:
-        """Return the cycles that tasks and DRAM take by another choice, as its estimate differs from this one's."""
-        return (
-            self.cycles + estimate.cycles - self.estimate.cycles,
-            self.memory_cycles + estimate.memory_cycles - self.estimate.memory_cycles,
-        )
+    def with_changes(self, changes: Iterable[_Change]) -> tuple[int, int]:
+        """Return the cycles that tasks and DRAM take if changes add up."""
+        cycles, memory_cycles = self.cycles, self.memory_cycles
+        for each in changes:
+            cycles, memory_cycles = cycles + each.cycles, memory_cycles + each.memory_cycles
+        return cycles, memory_cycles
 
 
 class Relief:
@@ -64,7 +82,6 @@ class Relief:
             makespans: that the choice was compared by.
         """
         self._space, self._sketches, self._makespans = space, sketches, makespans
-        self._most = 0
 
     def better(self, known: Selection) -> Selection:
         """Return a selection, or one of a faster choice."""
@@ -72,12 +89,12 @@ class Relief:
         for _ in range(_TRIES):
             if memory is None or known.score is None:
                 break
-            measured = self._measured(known.sketch, memory)
+            measured = self._measured(memory)
             if measured is None:
                 break
-            self._most = max(self._most, known.sketch.estimate.tasks * (_MORE_TASKS + 1) // _MORE_TASKS)
             found = self._changed(known.sketch, known.operators, measured)
-            if max(measured.predicted(found.estimate)) * _WORTH > measured.memory_cycles * (_WORTH - 1):
+            whole = _Change.between(known.sketch.estimate, found.estimate)
+            if max(measured.with_changes([whole])) * _WORTH > measured.memory_cycles * (_WORTH - 1):
                 break
             score = self._makespans.of(found)
             if score >= known.score:
@@ -86,33 +103,34 @@ class Relief:
             known = replace(known, sketch=found, score=score, expansions=expansions)
         return known
 
-    def _measured(self, sketch: Sketch, memory: Memory) -> _Measured | None:
+    def _measured(self, memory: Memory) -> _Measured | None:
         """Return what a choice takes; ``None`` if it does not wait for DRAM."""
         made = self._makespans.made
         if made is None or made.on_machine is None:
             return None
         cycles, memory_cycles = made.on_machine.makespan_cycles, memory.cycles(sum(made.moved.values()))
-        return _Measured(cycles, memory_cycles, sketch.estimate) if memory_cycles > cycles else None
+        return _Measured(cycles, memory_cycles) if memory_cycles > cycles else None
 
     def _changed(self, best: Sketch, operators: Sequence[OperatorOptions], measured: _Measured) -> Sketch:
-        """Return the choice with other options for some operators, as long as DRAM takes longer than tasks."""
+        """Return the choice with other options for some operators that is fastest if what they bring adds up."""
         shapes = self._shapes(best, operators)
-        for _ in range(_CHANGES):
-            cycles, memory_cycles = now = measured.predicted(best.estimate)
-            if memory_cycles <= cycles:
-                break
-            made = [self._with(best, each, option) for each in shapes for option in self._options(best, each)]
-            fitting = [each for each in made if each is not None and each.estimate.tasks <= self._most]
-            found = min(fitting, key=lambda each: self._cost(measured, each), default=best)
-            if max(measured.predicted(found.estimate)) >= max(now):
-                break
-            best = found
+        ways = [[_NOTHING, *self._changes(best, each)] for each in shapes]
+        spare = best.estimate.tasks // _MORE_TASKS
+        fitting = [each for each in product(*ways) if sum(change.tasks for change in each) <= spare]
+        costs = [measured.with_changes(each) for each in fitting]
+        near = min(map(max, costs)) * (_ALIKE + 1) // _ALIKE
+        _, number = min((cost[1], number) for number, cost in enumerate(costs) if max(cost) <= near)
+        for shape, change in zip(shapes, fitting[number], strict=True):
+            if change.option is not None:
+                best = self._with(best, shape, change.option) or best
         return best
 
-    @staticmethod
-    def _cost(measured: _Measured, sketch: Sketch) -> tuple[int, ...]:
-        cycles, memory_cycles = measured.predicted(sketch.estimate)
-        return max(cycles, memory_cycles), memory_cycles, cycles, sketch.estimate.tasks
+    def _changes(self, best: Sketch, each: OperatorOptions) -> Iterator[_Change]:
+        """Yield what other options for the operators of a shape bring."""
+        for option in self._options(best, each):
+            found = self._with(best, each, option)
+            if found is not None:
+                yield _Change.between(best.estimate, found.estimate, option)
 
     def _shapes(self, best: Sketch, operators: Sequence[OperatorOptions]) -> Sequence[OperatorOptions]:
         """Return the operators that move most beyond what they have to, those of one shape together."""
