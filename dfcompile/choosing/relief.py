@@ -5,8 +5,7 @@ what takes longest, nothing was tried that moves less. A change counts here by t
 estimate, added to what was measured. The result is scheduled, and taken where the model is faster.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -25,7 +24,9 @@ from dfcompile.records import replace
 _WORTH = 100  # of the time, one part in so many is to be gained; operators count that move as much too much
 _SHAPES = 4  # of operators, those that move most too much
 _OPTIONS = 8  # for a shape, those that look best by what the operator takes alone
-_ALIKE = 200  # of what differs by one part in so many in time what moves least is taken: estimates tell no more
+_CHANGES = 4  # of shapes, one after the other
+_LITTLE = 1000  # of the time, one part in so many is worth another change
+_AGAIN = 8  # options are looked at again after a change
 _MORE_TASKS = 8  # one in so many more tasks than the choice has
 _TRIES = 2  # schedules
 
@@ -38,36 +39,18 @@ class _Option(Struct, frozen=True):
     rest: int | None
 
 
-class _Change(Struct, frozen=True):
-    """What an option adds to the estimate of a choice: cycles of tasks and of DRAM, and tasks."""
-
-    option: _Option | None
-    cycles: int
-    memory_cycles: int
-    tasks: int
-
-    @classmethod
-    def between(cls, before: Estimate, after: Estimate, option: _Option | None = None) -> "_Change":
-        """Return what makes one estimate the other."""
-        cycles, memory_cycles = after.cycles - before.cycles, after.memory_cycles - before.memory_cycles
-        return cls(option, cycles, memory_cycles, after.tasks - before.tasks)
-
-
-_NOTHING = _Change(None, 0, 0, 0)
-
-
 class _Measured(Struct, frozen=True):
-    """What the schedule of a choice takes: cycles of tasks, and of DRAM."""
+    """What the schedule of a choice takes, cycles of tasks and of DRAM, and what was estimated of it."""
 
     cycles: int
     memory_cycles: int
+    estimate: Estimate
 
-    def with_changes(self, changes: Iterable[_Change]) -> tuple[int, int]:
-        """Return the cycles that tasks and DRAM take if changes add up."""
-        cycles, memory_cycles = self.cycles, self.memory_cycles
-        for each in changes:
-            cycles, memory_cycles = cycles + each.cycles, memory_cycles + each.memory_cycles
-        return cycles, memory_cycles
+    def predicted(self, sketch: Sketch) -> tuple[int, int]:
+        """Return the cycles of another choice: the longer of tasks and DRAM, and those of DRAM."""
+        after, before = sketch.estimate, self.estimate
+        memory_cycles = self.memory_cycles + after.memory_cycles - before.memory_cycles
+        return max(self.cycles + after.cycles - before.cycles, memory_cycles), memory_cycles
 
 
 class Relief:
@@ -89,12 +72,11 @@ class Relief:
         for _ in range(_TRIES):
             if memory is None or known.score is None:
                 break
-            measured = self._measured(memory)
+            measured = self._measured(known.sketch, memory)
             if measured is None:
                 break
             found = self._changed(known.sketch, known.operators, measured)
-            whole = _Change.between(known.sketch.estimate, found.estimate)
-            if max(measured.with_changes([whole])) * _WORTH > measured.memory_cycles * (_WORTH - 1):
+            if measured.predicted(found)[0] * _WORTH > measured.memory_cycles * (_WORTH - 1):
                 break
             score = self._makespans.of(found)
             if score >= known.score:
@@ -103,34 +85,37 @@ class Relief:
             known = replace(known, sketch=found, score=score, expansions=expansions)
         return known
 
-    def _measured(self, memory: Memory) -> _Measured | None:
+    def _measured(self, sketch: Sketch, memory: Memory) -> _Measured | None:
         """Return what a choice takes; ``None`` if it does not wait for DRAM."""
         made = self._makespans.made
         if made is None or made.on_machine is None:
             return None
         cycles, memory_cycles = made.on_machine.makespan_cycles, memory.cycles(sum(made.moved.values()))
-        return _Measured(cycles, memory_cycles) if memory_cycles > cycles else None
+        return _Measured(cycles, memory_cycles, sketch.estimate) if memory_cycles > cycles else None
 
     def _changed(self, best: Sketch, operators: Sequence[OperatorOptions], measured: _Measured) -> Sketch:
-        """Return the choice with other options for some operators that is fastest if what they bring adds up."""
-        shapes = self._shapes(best, operators)
-        ways = [[_NOTHING, *self._changes(best, each)] for each in shapes]
-        spare = best.estimate.tasks // _MORE_TASKS
-        fitting = [each for each in product(*ways) if sum(change.tasks for change in each) <= spare]
-        costs = [measured.with_changes(each) for each in fitting]
-        near = min(map(max, costs)) * (_ALIKE + 1) // _ALIKE
-        _, number = min((cost[1], number) for number, cost in enumerate(costs) if max(cost) <= near)
-        for shape, change in zip(shapes, fitting[number], strict=True):
-            if change.option is not None:
-                best = self._with(best, shape, change.option) or best
-        return best
+        """Return the choice with other options for some operators, one shape after another, as long as that helps.
 
-    def _changes(self, best: Sketch, each: OperatorOptions) -> Iterator[_Change]:
-        """Yield what other options for the operators of a shape bring."""
-        for option in self._options(best, each):
-            found = self._with(best, each, option)
-            if found is not None:
-                yield _Change.between(best.estimate, found.estimate, option)
+        What looks best at first is looked at again after each change, and what differs from the new option.
+        """
+        tried = [(each, option) for each in self._shapes(best, operators) for option in self._options(best, each)]
+        most = best.estimate.tasks * (_MORE_TASKS + 1) // _MORE_TASKS
+        for _ in range(_CHANGES):
+            made = [(number, self._with(best, *pair)) for number, pair in enumerate(tried)]
+            fitting = [
+                (*measured.predicted(found), number, found)
+                for number, found in made
+                if found is not None and found.estimate.tasks <= most
+            ]
+            fitting.sort(key=lambda each: each[:3])
+            now = measured.predicted(best)[0]
+            if not fitting or (now - fitting[0][0]) * _LITTLE < now:
+                break
+            *_, number, best = fitting[0]
+            shape = tried[number][0]
+            tried = [tried[number] for *_, number, _ in fitting[1:_AGAIN]]
+            tried += ((shape, option) for option in self._varied(best, shape))
+        return best
 
     def _shapes(self, best: Sketch, operators: Sequence[OperatorOptions]) -> Sequence[OperatorOptions]:
         """Return the operators that move most beyond what they have to, those of one shape together."""
@@ -162,23 +147,24 @@ class Relief:
                 found[origin] = found.get(origin, 0) + max(moved.get(name, 0) - passes * size, 0)
         return found
 
-    def _options(self, best: Sketch, each: OperatorOptions) -> Iterable[_Option]:
-        """Return other ways to lower or divide the operators of a shape.
+    def _options(self, best: Sketch, each: OperatorOptions) -> Iterator[_Option]:
+        """Yield other ways to lower or divide the operators of a shape.
 
-        In the options that are known of a model expansions of canonical operators vary together; here each does alone.
+        In the options that are known of a model expansions of canonical operators vary together.
         """
-        origin = each.origins[0]
-        now = _option_of(best, origin, self._space)
         fronts = sorted(each.fronts, key=lambda option: option.alone.time)[:_OPTIONS]
-        found = [_Option(option.expansions, option.pieces, option.rest) for option in fronts]
-        found += (replace(now, names=names) for names in self._varied(now.names))
-        return [option for option in dict.fromkeys(found) if option != now]
+        known = (_Option(option.expansions, option.pieces, option.rest) for option in fronts)
+        yield from dict.fromkeys((*known, *self._varied(best, each)))
 
-    def _varied(self, names: Names) -> Iterator[Names]:
+    def _varied(self, best: Sketch, each: OperatorOptions) -> Iterator[_Option]:
+        """Yield what they have with another expansion of a single canonical operator."""
+        origin, granularity = each.origins[0], best.candidate.granularity
+        names = tuple(self._space.expansions_of(best.outline.chosen).get(origin, {}).items())
         for at, (op_type, taken) in enumerate(names):
             for name in self._space.canonical.get(op_type, ()):
                 if name != taken and base_name(name) == name:
-                    yield (*names[:at], (op_type, name), *names[at + 1 :])
+                    other = *names[:at], (op_type, name), *names[at + 1 :]
+                    yield _Option(other, granularity.pieces_of(origin), granularity.rest_of(origin))
 
     def _with(self, best: Sketch, each: OperatorOptions, option: _Option) -> Sketch | None:
         """Return the sketch with an option for the operators of a shape."""
@@ -189,9 +175,3 @@ class Relief:
             for origin in each.origins:
                 granularity = granularity.but_for(origin, option.pieces, option.rest)
         return self._sketches.of(Candidate((*self._space.fixed, *choices, *others), granularity))
-
-
-def _option_of(sketch: Sketch, origin: str, space: Space) -> _Option:
-    granularity = sketch.candidate.granularity
-    names = space.expansions_of(sketch.outline.chosen).get(origin, {})
-    return _Option(tuple(names.items()), granularity.pieces_of(origin), granularity.rest_of(origin))
