@@ -27,6 +27,7 @@ _OPTIONS = 8  # for a shape, those that look best by what the operator takes alo
 _CHANGES = 4  # of shapes, one after the other
 _LITTLE = 1000  # of the time, one part in so many is worth another change
 _AGAIN = 8  # options are looked at again after a change
+_ESTIMATED_SCOPES = 50_000  # in all tries: some seconds
 _MORE_TASKS = 8  # one in so many more tasks than the choice has
 _TRIES = 2  # schedules
 
@@ -100,7 +101,10 @@ class Relief:
         """
         tried = [(each, option) for each in self._shapes(best, operators) for option in self._options(best, each)]
         most = best.estimate.tasks * (_MORE_TASKS + 1) // _MORE_TASKS
+        left = _ESTIMATED_SCOPES // max(len(best.outline.graph.scopes), 1)
         for _ in range(_CHANGES):
+            tried = tried[:left]
+            left -= len(tried)
             made = [(number, self._with(best, *pair)) for number, pair in enumerate(tried)]
             fitting = [
                 (*measured.predicted(found), number, found)
