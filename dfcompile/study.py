@@ -209,10 +209,12 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
     chip = system.accelerator
     ghz = chip.frequency_ghz
 
-    def fastest(dag: CanonicalDag, timed: TimedSchedule) -> tuple[float, Schedule]:
+    def fastest(dag: CanonicalDag, timed: TimedSchedule) -> tuple[float, Schedule, Mapping[str, int]]:
         tasks = replace(_tasks(dag, schedule, system, plan), non_streaming=timed.non_streaming)
         whole = tasks.whole(timed.schedule)
-        return (0.0, timed.schedule) if whole is None else (whole.time_ns * ghz, whole.schedule)
+        if whole is None:
+            return 0.0, timed.schedule, {}
+        return whole.time_ns * ghz, whole.schedule, {store.name: store.dram_bytes for store in whole.stores}
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
     return choosing.Machine(choosing.Memory(sram_bytes, per_cycle), fastest)

@@ -9,6 +9,7 @@ from dfcompile.canonical_dag.extraction import DECLARED, Granularity
 from dfcompile.choosing.candidate import Space, granularities, space_of
 from dfcompile.choosing.estimate import Memory
 from dfcompile.choosing.refinement import SMALL_WORK, Refinement
+from dfcompile.choosing.relief import Relief
 from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
@@ -67,6 +68,8 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         if work <= SMALL_WORK:
             least = max(-(-work // options.pes), longest_chain(self.known))
             found = self._refined(found, least, options, makespans, sketches)
+        else:
+            found = Relief(self._space(options.pes, limits), sketches, makespans).better(found)
         return replace(found, made=makespans.made)
 
     def _refined(

@@ -1,6 +1,6 @@
 """What is to be small of a choice: figures of its schedule."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -87,11 +87,13 @@ class MadeSchedule(Struct, frozen=True, eq=False):
         dag: that it schedules.
         timed: the schedule.
         on_machine: the fastest that was found for the same tasks on a machine with its memory.
+        moved: bytes that DRAM reads and writes there, by array.
     """
 
     dag: CanonicalDag
     timed: TimedSchedule
     on_machine: Schedule | None = None
+    moved: Mapping[str, int] = {}
 
     def is_of(self, dag: CanonicalDag) -> bool:
         """Return whether a DAG has the same tasks and edges."""
@@ -131,11 +133,11 @@ class Machine(Struct, frozen=True):
     Attributes:
         memory: of a chip.
         fastest: gives the cycles that a DAG takes on it, memory included, by a schedule that is known or by another
-            one, and the schedule that is faster there.
+            one, the schedule that is faster there, and the bytes that DRAM reads and writes then, by array.
     """
 
     memory: Memory
-    fastest: Callable[[CanonicalDag, TimedSchedule], tuple[float, Schedule]]
+    fastest: Callable[[CanonicalDag, TimedSchedule], tuple[float, Schedule, Mapping[str, int]]]
 
 
 class Makespans:
@@ -181,12 +183,13 @@ class Makespans:
             return NEVER
         makespan = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
         score: Score = makespan
-        on_machine = None
+        on_machine: Schedule | None = None
+        moved: Mapping[str, int] = {}
         if self._machine is not None:
-            cycles, on_machine = self._machine.fastest(dag, found)
+            cycles, on_machine, moved = self._machine.fastest(dag, found)
             score = (cycles, *makespan)
         if self._least is None or score < self._least[0]:
-            self._least = score, MadeSchedule(dag, found, on_machine)
+            self._least = score, MadeSchedule(dag, found, on_machine, moved)
         return score
 
     @property

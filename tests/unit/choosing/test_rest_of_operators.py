@@ -25,7 +25,7 @@ PROGRAM = program_from_text(
 
 def options_of_winograd() -> tuple[OperatorOption, ...]:
     rules = tuple(ExpansionRule(choice.op_type, (choice.name,)) for choice in WAYS)
-    machine = Machine(MEMORY, lambda _, timed: (0.0, timed.schedule))
+    machine = Machine(MEMORY, lambda _, timed: (0.0, timed.schedule, {}))
     found = automatic(PROGRAM, rules).on(ScheduleOptions(PES, "best", effort=Effort.QUICK), machine=machine)
     (operator,) = found.operators
     return operator.known
