@@ -1,8 +1,8 @@
 """The program: an SDFG at one level of lowering, with what the later stages need beside it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum, unique
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,6 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     import dace
-
-Derived = TypeVar("Derived")
 
 
 @unique
@@ -127,11 +125,3 @@ class Program(Struct, frozen=True, dict=True):
         """Names of the complex element types of its arrays."""
         dtypes = {np.dtype(array.dtype.type) for array in self.sdfg.arrays.values()}
         return tuple(sorted(dtype.name for dtype in dtypes if dtype.kind == "c"))
-
-    def derived(self, derive: "Callable[[Program], Derived]") -> Derived:
-        """Return what a function tells of this program, which is found out once."""
-        key = f"derived by {derive.__module__}.{derive.__qualname__}"
-        if key not in vars(self):
-            vars(self)[key] = derive(self)
-        found: Derived = vars(self)[key]
-        return found

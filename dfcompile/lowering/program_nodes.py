@@ -16,7 +16,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
 from dfcompile.lowering.tensor import Tensor, declared_tensor
 from dfcompile.plugins import missing
-from dfcompile.records import replace
+from dfcompile.records import once, replace
 
 if TYPE_CHECKING:
     from dace.sdfg import nodes
@@ -36,7 +36,7 @@ def onnx_operators(
         constants: names of other arrays that depend on parameters alone, to which may be added on the way; what
             depends on these alone is added here.
     """
-    for step in program.derived(_steps):
+    for step in once(program, _steps):
         if isinstance(step, View):
             if note_view is not None:
                 note_view(step if constants is None else _with_constants_shown(step, constants))

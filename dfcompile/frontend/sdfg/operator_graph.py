@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import dace
 from dace.config import Config
-from dace.data import Array
+from dace.data import Array, Data
 from dace.memlet import Memlet
 from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode, Node
 from dace.sdfg.state import SDFGState
@@ -109,8 +109,13 @@ def add_array(sdfg: dace.SDFG, name: str, shape: Iterable[int], dtype: str, *, i
     """Add an array to an SDFG, and return it."""
     array = copy(_array(tuple(shape), dtype, is_transient))
     array.location = {}  # which can be changed
-    sdfg.add_datadesc(name, array)
+    put_array(sdfg, name, array)
     return array
+
+
+def put_array(sdfg: dace.SDFG, name: str, array: Data) -> None:
+    """Add an array under a name that nothing has; no sizes are symbols, which DaCe would look for."""
+    sdfg.arrays[name] = array
 
 
 def add_operator(state: SDFGState, operator: Operator, access: Callable[[str], AccessNode]) -> OperatorNode:
@@ -157,11 +162,11 @@ def number_elements(sdfg: dace.SDFG) -> None:
     state = sdfg.start_state
     sdfg.guid, state.guid = "sdfg", "state"
     for number, node in enumerate(state.nodes()):
-        node.guid = f"node-{number}"
+        vars(node)["_guid"] = f"node-{number}"
         if isinstance(node, (EntryNode, ExitNode)):
             node.map.guid = f"map-{number}"
     for number, edge in enumerate(state.edges()):
-        edge.data.guid = f"edge-{number}"
+        vars(edge.data)["_guid"] = f"edge-{number}"
 
 
 class OperatorGraph:
