@@ -142,7 +142,10 @@ class _Assembly:
                 continue
             buffers = self._touched(number, access)
             text = _order_text(None if access.is_indirect else family.member(access), use.array)
-            volumes, distinct = _numbers(family.iterations()), np.minimum(family.distinct_in(access), use.array.elements)
+            volumes, distinct = (
+                _numbers(family.iterations()),
+                np.minimum(family.distinct_in(access), use.array.elements),
+            )
             taken = self._taken(number, access)
             width, first = use.array.element_bytes, family.places(access)
             self._builder.add_edges(buffers, tasks, volumes, width, text, distinct, first, taken)
@@ -176,9 +179,9 @@ class _Assembly:
         # Of a family that one task reads in turn, each edge carries the member's own order.
         order = producer.member(stream.write).completion if len(producers) > 1 else consumer.member(stream.read)
         assert order is not None
-        ends = (each if len(each) == count else np.resize(each, count) for each in (producers, consumers))
+        sources, targets = (each if len(each) == count else np.resize(each, count) for each in (producers, consumers))
         volumes = _numbers(self._flow.stream_volumes(stream))
-        self._builder.add_edges(*ends, volumes, array.element_bytes, _order_text(order, array))
+        self._builder.add_edges(sources, targets, volumes, array.element_bytes, _order_text(order, array))
 
     def _add_tensor(self, use: ArrayUse) -> None:
         array = use.array
