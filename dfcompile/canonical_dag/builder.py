@@ -234,14 +234,18 @@ class DagBuilder:
         ends = np.cumsum(counts).tolist()
         for place, name in enumerate(EDGE_COLUMNS):
             blocks = [block[place] for _, block in self._edge_blocks]
+            if len(blocks) == 1 and not isinstance(blocks[0], int):
+                self._extend({name: blocks[0]})
+                continue
             of_all = [block if isinstance(block, int) else 0 for block in blocks]
             column = np.repeat(np.array(of_all, dtype=COLUMNS[name]), counts)
             for block, count, end in zip(blocks, counts.tolist(), ends, strict=True):
                 if not isinstance(block, int):
                     column[end - count : end] = block
-            self._columns[name].frombytes(column.tobytes())
+            self._extend({name: column})
         self._edge_blocks.clear()
 
     def _extend(self, columns: Mapping[str, Numbers]) -> None:
         for name, values in columns.items():
-            self._columns[name].frombytes(np.asarray(values, dtype=COLUMNS[name]).tobytes())
+            column = np.ascontiguousarray(values, dtype=COLUMNS[name])
+            self._columns[name].frombytes(memoryview(column).cast("B"))
