@@ -248,4 +248,4 @@ class DagBuilder:
     def _extend(self, columns: Mapping[str, Numbers]) -> None:
         for name, values in columns.items():
             column = np.ascontiguousarray(values, dtype=COLUMNS[name])
-            self._columns[name].frombytes(memoryview(column).cast("B"))
+            self._columns[name].frombytes(memoryview(column).cast("B"))  # type: ignore[arg-type]  # numpy's arrays are buffers

@@ -76,7 +76,8 @@ def _new(known: Element, **fields: object) -> Element:
     held.update(vars(known))
     held.update(fields)
     if "_guid" in held:
-        held["_guid"] = f"new-{id(found)}"  # until they are numbered
+        # Of its form, and of no other element, until all are numbered: drawing one takes as long as all the rest.
+        held["_guid"] = f"00000000-0000-0000-{id(found) >> 48:04x}-{id(found) & 2**48 - 1:012x}"
     return found
 
 
