@@ -6,8 +6,8 @@ twentieth of the time when a module is imported, and in a fifth of it per value.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, structs
 
@@ -19,6 +19,19 @@ else:
         """Return a record with other values in some fields, as Python 3.13's ``copy.replace``."""
         change = structs.replace if isinstance(record, Struct) else dataclasses.replace
         return change(record, **changes)
+
+
+Record = TypeVar("Record", bound=Struct)
+Derived = TypeVar("Derived")
+
+
+def once(record: Record, derive: Callable[[Record], Derived]) -> Derived:
+    """Return what a function makes of a record, which is kept beside its fields (the class has ``dict=True``)."""
+    key, known = f"{derive.__module__}.{derive.__qualname__}", vars(record)
+    if key not in known:
+        known[key] = derive(record)
+    found: Derived = known[key]
+    return found
 
 
 def fields_of(value: object) -> Mapping[str, object] | None:

@@ -28,6 +28,7 @@ from dfcompile.study import Point
 from dfcompile.variants import Variant
 
 _LOST = 5e-13  # of a number with twelve digits
+_TOLD = 1e12  # whole numbers below it are told by twelve digits
 _TWELVE_DIGITS = 1e-11  # as far apart as two of them are that are rounded once each
 
 
@@ -58,14 +59,22 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
         if result.mapping is not None:
             cycles = result.mapping.time_s * point.system.accelerator.frequency_ghz * PER_S
-            is_told = cycles * _LOST < 1  # which of the cycles it is
-            # Rounded up, unless they are above a whole number by what is lost in twelve digits.
-            whole = floor(cycles * (1 - _LOST)) + 1 if cycles else 0
-            expect(f"{where}.makespan_cycles", result.makespan_cycles, whole, 0 if is_told else _TWELVE_DIGITS)
+            audit_makespan(f"{where}.makespan_cycles", result.makespan_cycles, cycles)
             audit_mapping(f"{where}.mapping", result.mapping, point)
             dims = exploration.options.dims
             _audit_micro_batches(f"{where}.micro_batches", result.micro_batches, point, dims, traffic.proved_bytes)
             ideals.audit(f"{where}.mapping", result.mapping, point)
+
+
+def audit_makespan(where: str, reported: int | None, cycles: float) -> None:
+    """Hold a makespan against the cycles that it is rounded up from, as far as twelve digits tell them.
+
+    Raises:
+        VerificationError: it is another.
+    """
+    # Rounded up, unless they are above a whole number by what is lost in twelve digits.
+    whole = floor(cycles * (1 - _LOST)) + 1 if cycles else 0
+    expect(where, reported, whole, 0 if cycles < _TOLD else _TWELVE_DIGITS)
 
 
 def _audit_micro_batches(

@@ -17,6 +17,7 @@ from dfcompile.errors import VerificationError
 Ends = Int32 | Int64
 
 _FEWEST = 48  # vertices in the mean of the levels: below, going vertex by vertex is faster
+_LOOKED_AT = 64  # levels after which their mean so far says whether they are wide
 
 
 def order_from_sources(count: int, source: Ends, target: Ends) -> list[int]:
@@ -92,10 +93,11 @@ def _by_levels(source: Ends, target: Ends, step: Int64) -> Int64 | None:
     missing = np.bincount(target, minlength=count)
     before, length = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     level = np.flatnonzero(missing == 0)
-    levels = 0
+    levels = reached = 0
     while len(level):
         levels += 1
-        if levels * _FEWEST > count:
+        reached += len(level)
+        if levels * _FEWEST > (count if levels < _LOOKED_AT else 2 * reached):
             return None
         length[level] = before[level] + step[level]
         edges = start[level + 1] - start[level]
@@ -113,7 +115,9 @@ def _by_vertices(source: Ends, target: Ends, step: Int64) -> Int64:
     producers, start = _rows(count, target, source)
     steps = step.tolist()
     length = [0] * count
-    for vertex in order_from_sources(count, source, target):
+    # Numbers that fall along all edges are an order as well.
+    order = range(count - 1, -1, -1) if bool(np.all(source > target)) else order_from_sources(count, source, target)
+    for vertex in order:
         before = producers[start[vertex] : start[vertex + 1]]
         length[vertex] = steps[vertex] + (max([length[producer] for producer in before]) if before else 0)
     return np.array(length, dtype=np.int64)

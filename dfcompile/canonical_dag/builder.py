@@ -29,6 +29,7 @@ from dfcompile.canonical_dag.verifier import verify
 from dfcompile.errors import DfcompileError, InternalError, VerificationError
 
 Numbers: TypeAlias = Sequence[int] | npt.NDArray[np.integer]
+Number: TypeAlias = Numbers | int  # of each row, or the same of all
 
 _NODE_COLUMNS = ("kind", "node_scope", "node_member")
 _TASK = -1  # kind of a computational node, until its volumes are known
@@ -48,6 +49,8 @@ class DagBuilder:
         self._orders: dict[str, int] = {}
         names = (*_NODE_COLUMNS, *EDGE_COLUMNS)
         self._columns: dict[str, array[int]] = {name: array(np.dtype(COLUMNS[name]).char) for name in names}
+        self._edge_blocks: list[tuple[int, Sequence[Number]]] = []  # which come after those in columns
+        self._edges_count = 0
 
     @classmethod
     def of(cls, dag: CanonicalDag) -> DagBuilder:
@@ -58,7 +61,7 @@ class DagBuilder:
         builder._tensors = {tensor.name: tensor for tensor in dag.tensors}
         builder._orders = {order: number for number, order in enumerate(dag.orders)}
         builder.add_node_columns(dag.kind, dag.node_scope, dag.node_member)
-        builder._extend({name: getattr(dag, name) for name in EDGE_COLUMNS})
+        builder._add_edge_block(dag.edges_count, [getattr(dag, name) for name in EDGE_COLUMNS])
         return builder
 
     def add_kernel(self, kernel: Kernel) -> int:
@@ -134,42 +137,44 @@ class DagBuilder:
         distinct: int | None = None,
     ) -> int:
         """Add an edge that carries ``volume`` elements, all different ones unless given; return its number."""
-        self.add_edges([source], [target], [volume], element_bytes, order, None if distinct is None else [distinct])
-        return len(self._columns["edge_source"]) - 1
+        different = volume if distinct is None else distinct
+        columns = source, target, volume, different, element_bytes, self.add_order(order), NO_PLACE, different
+        self._add_edge_block(1, columns)
+        return self._edges_count - 1
 
     def add_edges(
         self,
         sources: Numbers,
         targets: Numbers,
-        volumes: Numbers,
+        volumes: Number,
         element_bytes: int = 4,
         order: str = UNORDERED,
-        distinct: Numbers | None = None,
+        distinct: Number | None = None,
         first: Numbers | None = None,
-        taken: Numbers | None = None,
+        taken: Number | None = None,
     ) -> None:
-        """Add many edges of one element size and order at once; the sequences run in parallel.
+        """Add many edges of one element size and order at once; the sequences run in parallel, a number is of all.
 
         Raises:
             InternalError: the sequences differ in length.
         """
         count = len(sources)
-        if len(targets) != count or len(volumes) != count:
-            raise InternalError(f"edges: {len(targets)} targets and {len(volumes)} volumes against {count} sources")
+        volumes_count = count if isinstance(volumes, int) else len(volumes)
+        if len(targets) != count or volumes_count != count:
+            raise InternalError(f"edges: {len(targets)} targets and {volumes_count} volumes against {count} sources")
         different = volumes if distinct is None else distinct
         columns = (
-            sources, targets, volumes, different, np.full(count, element_bytes), np.full(count, self.add_order(order)),
-            np.full(count, NO_PLACE) if first is None else first, different if taken is None else taken,
+            sources, targets, volumes, different, element_bytes, self.add_order(order),
+            NO_PLACE if first is None else first, different if taken is None else taken,
         )  # fmt: skip
-        self._extend(dict(zip(EDGE_COLUMNS, columns, strict=True)))
+        self._add_edge_block(count, columns)
 
     def add_edge_columns(
         self, sources: Int64, targets: Int64, volumes: Int64, distinct: Int64, element_bytes: Int64, orders: Int64
     ) -> None:
         """Add edges that have all their fields in columns, shape [edges] each; orders by number, see `add_order`."""
-        places = np.full(len(sources), NO_PLACE)
-        columns = (sources, targets, volumes, distinct, element_bytes, orders, places, distinct)
-        self._extend(dict(zip(EDGE_COLUMNS, columns, strict=True)))
+        columns = (sources, targets, volumes, distinct, element_bytes, orders, NO_PLACE, distinct)
+        self._add_edge_block(len(sources), columns)
 
     def split_edge(self, edge: int, node: int) -> int:
         """Lead an edge to a node and from there on to where it ended; return the number of the second half.
@@ -178,10 +183,12 @@ class DagBuilder:
             edge: number of the edge, which now ends at ``node``.
             node: such as a buffer that was added to hold what the edge carries.
         """
+        self._settle_edges()
         for name in EDGE_COLUMNS:
             self._columns[name].append(self._columns[name][edge])
         self._columns["edge_target"][edge] = self._columns["edge_source"][-1] = node
-        return len(self._columns["edge_source"]) - 1
+        self._edges_count += 1
+        return self._edges_count - 1
 
     def finish(self, error: Callable[[str], DfcompileError] = VerificationError) -> CanonicalDag:
         """Derive volumes and kinds, verify, freeze.
@@ -192,6 +199,7 @@ class DagBuilder:
         Raises:
             VerificationError: (or ``error``) the graph is not canonical; the message names the node or the edge.
         """
+        self._settle_edges()
         columns = {name: np.asarray(values, dtype=COLUMNS[name]) for name, values in self._columns.items()}  # no copies
         fixed = columns["kind"]
         edges = columns["edge_source"], columns["edge_target"], columns["edge_volume"]
@@ -214,6 +222,30 @@ class DagBuilder:
             self._columns[name].append(value)
         return len(self._columns["kind"]) - 1
 
+    def _add_edge_block(self, count: int, columns: Sequence[Number]) -> None:
+        self._edge_blocks.append((count, columns))
+        self._edges_count += count
+
+    def _settle_edges(self) -> None:
+        """Move the edges of all blocks to the columns."""
+        if not self._edge_blocks:
+            return
+        counts = np.array([count for count, _ in self._edge_blocks])
+        ends = np.cumsum(counts).tolist()
+        for place, name in enumerate(EDGE_COLUMNS):
+            blocks = [block[place] for _, block in self._edge_blocks]
+            if len(blocks) == 1 and not isinstance(blocks[0], int):
+                self._extend({name: blocks[0]})
+                continue
+            of_all = [block if isinstance(block, int) else 0 for block in blocks]
+            column = np.repeat(np.array(of_all, dtype=COLUMNS[name]), counts)
+            for block, count, end in zip(blocks, counts.tolist(), ends, strict=True):
+                if not isinstance(block, int):
+                    column[end - count : end] = block
+            self._extend({name: column})
+        self._edge_blocks.clear()
+
     def _extend(self, columns: Mapping[str, Numbers]) -> None:
         for name, values in columns.items():
-            self._columns[name].frombytes(np.asarray(values, dtype=COLUMNS[name]).tobytes())
+            column = np.ascontiguousarray(values, dtype=COLUMNS[name])
+            self._columns[name].frombytes(memoryview(column).cast("B"))  # type: ignore[arg-type]  # numpy's arrays are buffers

@@ -17,7 +17,12 @@ from dfcompile.options import Effort, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.evaluation import io_bytes
-from dfcompile.scheduler.listing.listed_schedules import ListedPlan, is_listable, listed_plan
+from dfcompile.scheduler.listing.listed_schedules import (
+    ListedPlan,
+    is_listable,
+    listed_plan,
+    most_listable_nodes,
+)
 from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
@@ -211,6 +216,8 @@ class Makespans:
         is_listed = partitioner.lists and not options.barrier and options.max_fifo is None
         if not (is_listed and options.effort is Effort.QUICK):
             return UNBOUNDED
+        if sketch.estimate.tasks > most_listable_nodes(options.effort, is_chain=True):
+            return UNBOUNDED  # none of millions of tasks is made for that
         dag = self.dag(sketch)
         if not is_listable(dag, options):
             return UNBOUNDED

@@ -93,7 +93,7 @@ class AppliedPass(Struct, frozen=True):
     of: str = "operators"
 
 
-class Program(Struct, frozen=True):
+class Program(Struct, frozen=True, dict=True):
     """A model as an SDFG of one state, at one level of lowering.
 
     Attributes:

@@ -68,11 +68,11 @@ class Node(Struct, frozen=True, eq=False):
 
     def operands(self) -> tuple[Tensor, ...]:
         """Return the operands that are there, in order."""
-        return tuple(tensor for tensor in self.inputs if tensor is not None)
+        return _there(self.inputs)
 
     def results(self) -> tuple[Tensor, ...]:
         """Return the results that are there, in order."""
-        return tuple(tensor for tensor in self.outputs if tensor is not None)
+        return _there(self.outputs)
 
     def check_result(self, wanted: Tensor, found: Tensor | None) -> None:
         """Check that a result is what lowering the operator wrote.
@@ -103,6 +103,12 @@ class Node(Struct, frozen=True, eq=False):
         """
         if condition:
             raise self.unsupported(reason)
+
+
+def _there(tensors: tuple[Tensor | None, ...]) -> tuple[Tensor, ...]:
+    if None not in tensors:
+        return tensors  # type: ignore[return-value]  # nearly always all are there
+    return tuple(tensor for tensor in tensors if tensor is not None)
 
 
 class Operator(Node, frozen=True, eq=False):

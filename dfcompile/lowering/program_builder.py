@@ -41,7 +41,7 @@ class ProgramBuilder(operator_graph.OperatorGraph):
 
     def _copy_array(self, source: dace.SDFG, name: str) -> None:
         if name not in self.sdfg.arrays:
-            self.sdfg.add_datadesc(name, copy.copy(source.arrays[name]))
+            operator_graph.put_array(self.sdfg, name, copy.copy(source.arrays[name]))
 
     def free_name(self, name: str) -> str:
         """Return the name, or one with underscores behind it that no array has or is going to have."""

@@ -16,6 +16,7 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
 from dfcompile.lowering.tensor import Tensor, declared_tensor
 from dfcompile.plugins import missing
+from dfcompile.records import once, replace
 
 if TYPE_CHECKING:
     from dace.sdfg import nodes
@@ -32,16 +33,50 @@ def onnx_operators(
     Args:
         program: of level 0, or 1.
         note_view: called with each view on the way, after what it shows.
-        constants: to it the names of the arrays are added that depend on parameters alone, after who writes them.
+        constants: names of other arrays that depend on parameters alone, to which may be added on the way; what
+            depends on these alone is added here.
     """
+    for step in once(program, _steps):
+        if isinstance(step, View):
+            if note_view is not None:
+                note_view(step if constants is None else _with_constants_shown(step, constants))
+        elif constants:
+            op = _with_constants(step, constants)
+            yield op
+            if op.inputs and all(operand.is_constant for operand in op.operands()):
+                constants.update(result.name for result in op.results())
+        else:
+            yield step
+
+
+def _with_constants(op: Operator, constants: set[str]) -> Operator:
+    if constants.isdisjoint(tensor.name for tensor in op.operands()):
+        return op
+    told = (
+        replace(tensor, is_constant=True) if tensor is not None and tensor.name in constants else tensor
+        for tensor in op.inputs
+    )
+    return replace(op, inputs=tuple(told))
+
+
+def _with_constants_shown(view: View, constants: set[str]) -> View:
+    if view.source not in constants:
+        return view
+    constants.add(view.tensor.name)
+    return replace(view, tensor=replace(view.tensor, is_constant=True))
+
+
+def _steps(program: Program) -> tuple[Operator | View, ...]:
+    """Return operators and views of a program in topological order."""
     from dace.data import View as DeclaredView  # takes half a second
     from dace.sdfg.nodes import AccessNode
 
     from dfcompile.frontend.sdfg.operator_node import OperatorNode
 
     sdfg, state = program.sdfg, program.sdfg.start_state
-    known = set() if constants is None else constants
-    known.update((*program.parameters, *(port.array for port in program.inputs if port.is_constant)))
+    arrays = sdfg.arrays
+    known = {*program.parameters, *(port.array for port in program.inputs if port.is_constant)}
+    steps: list[Operator | View] = []
 
     @cache
     def declared(name: str) -> Tensor:
@@ -49,20 +84,22 @@ def onnx_operators(
 
     def tensor(name: str) -> Tensor:
         found = declared(name)
-        return Tensor(name, found.shape, found.dtype, program.parameters.get(name), name in known)
+        if name not in known:
+            return found
+        return Tensor(name, found.shape, found.dtype, program.parameters.get(name), is_constant=True)
 
     for node in in_order(state):
         if isinstance(node, OperatorNode):
             op = operator_of(state, node, tensor, declared)
-            yield op
+            steps.append(op)
             if op.inputs and all(operand.is_constant for operand in op.operands()):
                 known.update(result.name for result in op.results())
-        elif isinstance(node, AccessNode) and isinstance(node.desc(sdfg), DeclaredView):
+        elif isinstance(node, AccessNode) and isinstance(arrays[node.data], DeclaredView):
             source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
             if source in known:
                 known.add(node.data)
-            if note_view is not None:
-                note_view(View(tensor(node.data), source))
+            steps.append(View(tensor(node.data), source))
+    return tuple(steps)
 
 
 def canonical_nodes(

@@ -1,6 +1,7 @@
 """A tensor: an array of the SDFG as expansions see it, with its shape and, of a parameter, its values."""
 
 from collections.abc import Container
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,12 @@ def is_materialised(declared: "dace.data.Data") -> bool:
 def declared_tensor(sdfg: "dace.SDFG", name: str) -> Tensor:
     """Return an array or a view as a tensor whose value nobody knows."""
     declared = sdfg.arrays[name]
-    return Tensor(name, tuple(int(size) for size in declared.shape), np.dtype(declared.dtype.type).name)
+    return Tensor(name, tuple(map(int, declared.shape)), _name_of(declared.dtype.type))
+
+
+@cache
+def _name_of(scalar: type) -> str:
+    return np.dtype(scalar).name
 
 
 def declared_array(sdfg: "dace.SDFG", name: str) -> Array:

@@ -80,14 +80,27 @@ class GapIndex:
         booked: list[tuple[int, int]] = []
         while len(booked) < most and (found := self._find(ready, duration, latest)) is not None:
             position, place = found
-            end = min(max(self._chunks[position][place][0], ready) + duration, latest + 1)
-            taken = self._take_before(end, position, (ready, duration), most - len(booked))
+            if len(booked) == most - 1:
+                taken = [self._take(position, place)]
+            else:
+                end = min(max(self._chunks[position][place][0], ready) + duration, latest + 1)
+                taken = self._take_before(end, position, (ready, duration), most - len(booked))
             for start, stop, pe in taken:
                 begin = max(start, ready)
                 self.add(start, begin, pe)
                 self.add(begin + duration, stop, pe)
                 booked.append((begin, pe))
         return booked
+
+    def _take(self, position: int, place: int) -> Gap:
+        """Take out one gap."""
+        chunk = self._chunks[position]
+        gap = chunk.pop(place)
+        if chunk:
+            self._summarise(position)
+        else:
+            self._remove_chunks([position])
+        return gap
 
     def _take_before(self, end: int, position: int, asked: tuple[int, int], most: int) -> list[Gap]:
         """Take out the first gaps that fit of those that start before a cycle, up to so many.

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int32, Int64
-from dfcompile.canonical_dag.extraction.families import divide, split
+from dfcompile.canonical_dag.extraction.families import MemberVolumes, divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph
@@ -142,7 +142,10 @@ class _Assembly:
                 continue
             buffers = self._touched(number, access)
             text = _order_text(None if access.is_indirect else family.member(access), use.array)
-            volumes, distinct = family.iterations().column(), np.minimum(family.distinct_in(access), use.array.elements)
+            volumes, distinct = (
+                _numbers(family.iterations()),
+                np.minimum(family.distinct_in(access), use.array.elements),
+            )
             taken = self._taken(number, access)
             width, first = use.array.element_bytes, family.places(access)
             self._builder.add_edges(buffers, tasks, volumes, width, text, distinct, first, taken)
@@ -152,7 +155,7 @@ class _Assembly:
                 member = family.member(access)
                 buffers = self._touched(number, access)
                 order = None if access.is_indirect else member.completion or member.without_repeats
-                text, volumes = _order_text(order, use.array), family.written(access).column()
+                text, volumes = _order_text(order, use.array), _numbers(family.written(access))
                 self._builder.add_edges(tasks, buffers, volumes, use.array.element_bytes, text)
 
     def _touched(self, number: int, access: Access) -> Int32:
@@ -162,12 +165,12 @@ class _Assembly:
             return np.repeat(buffers, len(self._tasks[number]))
         return buffers[slices.touched(self._flow.families[number], access)]
 
-    def _taken(self, number: int, access: Access) -> Int64:
-        """Return how many different elements are taken of what each task of a family reads, at least, shape [tasks]."""
+    def _taken(self, number: int, access: Access) -> Int64 | int:
+        """Return how many different elements are taken of what each task of a family reads, at least."""
         family, array = self._flow.families[number], self._flow.uses[access.array].array
         taken = min(family.taken(access), array.elements)
         is_apart = access.array in self._flow.slices and taken > 1  # of a slice what one task takes
-        return family.distinct_in(access) if is_apart else np.repeat(np.int64(taken), family.members)
+        return family.distinct_in(access) if is_apart else taken
 
     def _add_stream(self, stream: Stream, array: Array) -> None:
         producers, consumers = self._tasks[stream.producer], self._tasks[stream.consumer]
@@ -176,9 +179,9 @@ class _Assembly:
         # Of a family that one task reads in turn, each edge carries the member's own order.
         order = producer.member(stream.write).completion if len(producers) > 1 else consumer.member(stream.read)
         assert order is not None
-        ends = np.resize(producers, count), np.resize(consumers, count)
-        volumes = self._flow.stream_volumes(stream).column()
-        self._builder.add_edges(*ends, volumes, array.element_bytes, _order_text(order, array))
+        sources, targets = (each if len(each) == count else np.resize(each, count) for each in (producers, consumers))
+        volumes = _numbers(self._flow.stream_volumes(stream))
+        self._builder.add_edges(sources, targets, volumes, array.element_bytes, _order_text(order, array))
 
     def _add_tensor(self, use: ArrayUse) -> None:
         array = use.array
@@ -190,6 +193,11 @@ class _Assembly:
         if use.writers:
             return TensorRole.OUTPUT
         return TensorRole.PARAMETER if use.array.name in self._parameters else TensorRole.INPUT
+
+
+def _numbers(volumes: MemberVolumes) -> Int64 | int:
+    """Return the number of each member, or the one of all."""
+    return volumes.whole if volumes.is_even else volumes.column()
 
 
 def _order_text(order: Traversal | None, array: Array) -> str:

@@ -50,12 +50,12 @@ def hold(wholes: Wholes, fetches: Fetches, fifos: Spans, room: float) -> "Holdin
     first = Holding(wholes, fetches, fifos, room)
     if first.moved <= first.least:
         return first
-    others = []
+    ways = [first]
     if len(fetches.size) + len(wholes.moved) <= _LARGEST_FIRST:
-        others.append(Holding(wholes, fetches, fifos, room, is_largest_first=True))
+        ways.append(Holding(wholes, fetches, fifos, room, is_largest_first=True))
     if (first.wanted & wholes.is_array & ~first.is_whole).any():
-        others.append(Holding(wholes, fetches, fifos, room, are_arrays_first=False))
-    return min(first, *others, key=lambda held: held.moved)
+        ways.append(Holding(wholes, fetches, fifos, room, are_arrays_first=False))
+    return min(ways, key=lambda held: held.moved)
 
 
 class Holding:

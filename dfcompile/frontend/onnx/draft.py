@@ -25,7 +25,7 @@ def read_only(value: Constant) -> Constant:
     return value
 
 
-class Draft(Struct, frozen=True):
+class Draft(Struct, frozen=True, dict=True):
     """A model between reading and importing.
 
     The constants stand apart because copying and inferring shapes over megabytes of weights is most of the time that

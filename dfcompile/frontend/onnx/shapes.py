@@ -13,6 +13,7 @@ from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.known_shapes import right_shapes
 from dfcompile.host.printable import one_line
+from dfcompile.records import once
 
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
@@ -41,10 +42,9 @@ class TensorType(Struct, frozen=True):
     @property
     def known_shape(self) -> tuple[int, ...] | None:
         """The shape if every dimension is known."""
-        if self.shape is None:
+        if self.shape is None or None in self.shape:
             return None
-        known = tuple(size for size in self.shape if size is not None)
-        return known if len(known) == len(self.shape) else None
+        return self.shape  # type: ignore[return-value]  # no dimension is unknown
 
 
 Types: TypeAlias = Mapping[str, TensorType]  # by name of the value
@@ -73,13 +73,26 @@ def inferred_graph(proto: onnx.ModelProto, *, strict: bool = False, follow: bool
         raise UserError(f"model: {fault}") from error
 
 
-def infer_types(draft: Draft, *, strict: bool = False) -> Types:
+def infer_types(draft: Draft) -> Types:
     """Return the type of every value whose element type ONNX can infer.
 
     Raises:
         UserError: a value of the model is no dense tensor; or operands do not fit together, which ONNX reports for some
-            operators even without ``strict``.
+            operators.
     """
+    return once(draft, _inferred_types)
+
+
+def infer_consistent_types(draft: Draft) -> Types:
+    """Return the same if ONNX finds no contradiction.
+
+    Raises:
+        UserError: it finds one.
+    """
+    return _inferred_types(draft, strict=True)
+
+
+def _inferred_types(draft: Draft, *, strict: bool = False) -> Types:
     proto = checkable(draft)
     for node in proto.graph.node:
         if node.op_type in _LIKE_FIRST_OPERAND:

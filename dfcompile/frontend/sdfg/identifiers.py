@@ -26,9 +26,12 @@ def output_connector(position: int) -> str:
     return f"out_{position}"
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
 def attributes_text(attributes: Mapping[str, AttributeValue]) -> str:
     """Return attributes as the JSON object that a node keeps."""
-    return json.dumps(dict(attributes), sort_keys=True)
+    return _ENCODER.encode(dict(attributes))
 
 
 _CPP_KEYWORDS = """

@@ -1,22 +1,29 @@
 """An SDFG of operator nodes in one state, as it grows: one array per value."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from functools import lru_cache
 from math import prod
+from typing import TypeAlias, TypeVar
 
 import dace
 from dace.config import Config
-from dace.data import Array
+from dace.data import Array, Data
 from dace.memlet import Memlet
-from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode
+from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode, Node
 from dace.sdfg.state import SDFGState
 from dace.subsets import Range
 from msgspec import Struct
 
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
-from dfcompile.frontend.sdfg.identifiers import ONNX, AttributeValue, input_connector, output_connector
+from dfcompile.frontend.sdfg.identifiers import (
+    ONNX,
+    AttributeValue,
+    attributes_text,
+    input_connector,
+    output_connector,
+)
 from dfcompile.frontend.sdfg.operator_node import OperatorNode, scalar_type
 from dfcompile.host.dace_guard import NOWHERE
 
@@ -56,20 +63,45 @@ class Operator(Struct, frozen=True):
     dialect: str = ONNX
 
 
-_EMPTY = Memlet()
+_MEMLET, _ACCESS, _OPERATOR = Memlet(), AccessNode("x"), OperatorNode()
+_UNTYPED = dace.typeclass(None)  # of a connector, whose type is its array's
+
+Element = TypeVar("Element")
+
+
+def _new(known: Element, **fields: object) -> Element:
+    """Return an element of an SDFG that is as another one, but for some fields: DaCe takes ten times as long."""
+    found: Element = object.__new__(type(known))
+    held = vars(found)
+    held.update(vars(known))
+    held.update(fields)
+    if "_guid" in held:
+        # Of its form, and of no other element, until all are numbered: drawing one takes as long as all the rest.
+        held["_guid"] = f"00000000-0000-0000-{id(found) >> 48:04x}-{id(found) & 2**48 - 1:012x}"
+    return found
 
 
 def new_memlet(array: str, subset: Range, volume: int) -> Memlet:
-    """Return a new memlet: a copy that is filled, as DaCe takes several times as long to make one."""
-    memlet: Memlet = deepcopy(_EMPTY)
-    memlet.data, memlet.subset, memlet.volume = array, subset, volume
-    return memlet
+    """Return a new memlet."""
+    return _new(_MEMLET, _data=array, _subset=subset, _volume=volume)
 
 
 def whole_memlet(state: SDFGState, array: str) -> Memlet:
     """Return a new memlet of all of an array."""
-    descriptor = state.sdfg.arrays[array]
-    return new_memlet(array, Range.from_array(descriptor), prod(descriptor.shape))
+    declared = state.sdfg.arrays[array]
+    known = _whole(tuple(declared.shape), tuple(declared.offset))
+    # What can be changed is of each memlet alone.
+    subset = _new(known, ranges=known.ranges.copy(), tile_sizes=known.tile_sizes.copy())
+    return new_memlet(array, subset, prod(declared.shape))
+
+
+@lru_cache(4096)
+def _whole(shape: tuple[int, ...], offset: tuple[int, ...]) -> Range:
+    return Range([(-before, size - 1 - before, 1) for before, size in zip(offset, shape, strict=True)])
+
+
+def _new_access(array: str) -> AccessNode:
+    return _new(_ACCESS, _data=array, _in_connectors={}, _out_connectors={})
 
 
 @lru_cache(4096)  # a copy takes a fifth of the time of a new one
@@ -81,8 +113,13 @@ def add_array(sdfg: dace.SDFG, name: str, shape: Iterable[int], dtype: str, *, i
     """Add an array to an SDFG, and return it."""
     array = copy(_array(tuple(shape), dtype, is_transient))
     array.location = {}  # which can be changed
-    sdfg.add_datadesc(name, array)
+    put_array(sdfg, name, array)
     return array
+
+
+def put_array(sdfg: dace.SDFG, name: str, array: Data) -> None:
+    """Add an array under a name that nothing has; no sizes are symbols, which DaCe would look for."""
+    sdfg.arrays[name] = array
 
 
 def add_operator(state: SDFGState, operator: Operator, access: Callable[[str], AccessNode]) -> OperatorNode:
@@ -95,15 +132,33 @@ def add_operator(state: SDFGState, operator: Operator, access: Callable[[str], A
     """
     read = {input_connector(at): array for at, array in enumerate(operator.operands) if array}
     written = {output_connector(at): array for at, array in enumerate(operator.results) if array}
-    words = {"dialect": operator.dialect, "op_type": operator.op_type, "origin": operator.origin}
-    attributes, inputs, outputs = operator.attributes, tuple(read), tuple(written)
-    node: OperatorNode = OperatorNode(operator.label, attributes=attributes, inputs=inputs, outputs=outputs, **words)
+    node = _new(
+        _OPERATOR,
+        _name=operator.label,
+        _label=operator.label,
+        _dialect=operator.dialect,
+        _op_type=operator.op_type,
+        _origin=operator.origin,
+        _attributes_json=attributes_text(operator.attributes),
+        _in_connectors=dict.fromkeys(read, _UNTYPED),
+        _out_connectors=dict.fromkeys(written, _UNTYPED),
+        _location={},
+    )
     state.add_node(node)
     for connector, array in read.items():
-        state.add_edge(access(array), None, node, connector, whole_memlet(state, array))
+        _add_edge(state, (access(array), None), (node, connector), whole_memlet(state, array))
     for connector, array in written.items():
-        state.add_edge(node, connector, access(array), None, whole_memlet(state, array))
+        _add_edge(state, (node, connector), (access(array), None), whole_memlet(state, array))
     return node
+
+
+End: TypeAlias = tuple[Node, str | None]  # a node and its connector
+
+
+def _add_edge(state: SDFGState, source: End, target: End, memlet: Memlet) -> None:
+    """Join an access node and an operator, as `SDFGState.add_edge` does, which looks for more than one edge's path."""
+    edge = super(SDFGState, state).add_edge(*source, *target, memlet)
+    vars(memlet).update(_sdfg=state.sdfg, _state=state, _edge=edge, _is_data_src=isinstance(source[0], AccessNode))
 
 
 def number_elements(sdfg: dace.SDFG) -> None:
@@ -111,11 +166,11 @@ def number_elements(sdfg: dace.SDFG) -> None:
     state = sdfg.start_state
     sdfg.guid, state.guid = "sdfg", "state"
     for number, node in enumerate(state.nodes()):
-        node.guid = f"node-{number}"
+        vars(node)["_guid"] = f"node-{number}"
         if isinstance(node, (EntryNode, ExitNode)):
             node.map.guid = f"map-{number}"
     for number, edge in enumerate(state.edges()):
-        edge.data.guid = f"edge-{number}"
+        vars(edge.data)["_guid"] = f"edge-{number}"
 
 
 class OperatorGraph:
@@ -149,7 +204,7 @@ class OperatorGraph:
 
     def new_access(self, name: str) -> AccessNode:
         """Return a new access node of an array, which becomes its current one."""
-        self._current[name] = AccessNode(name)
+        self._current[name] = _new_access(name)
         self.state.add_node(self._current[name])
         return self._current[name]
 

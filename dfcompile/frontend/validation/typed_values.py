@@ -13,10 +13,11 @@ from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.element_type import onnx_type, schema_name, taken_names
 from dfcompile.frontend.onnx.known_shapes import UnknownShapeError, broadcast_together, require, shape_text
 from dfcompile.frontend.onnx.schemas import CONTRIBUTED, schema_of
-from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_types
+from dfcompile.frontend.onnx.shapes import TensorType, Types, infer_consistent_types, infer_types
 from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, REDUCTIONS, check_axes
 from dfcompile.frontend.validation.layer_shapes import LAYER_CHECKS, WINDOW_LEAST, WINDOWED
 from dfcompile.frontend.validation.operands import Check, Operands, broadcasts_to, operands_of
+from dfcompile.records import once
 
 _MOST_ELEMENTS = 2**48  # of a value
 _UNKNOWN = TensorType("", None)
@@ -37,20 +38,24 @@ def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -
     Raises:
         UserError: operands of a node do not fit together; the first such node is named.
     """
-    types = infer_types(draft)
-    opset = opset_of(draft.proto)
-    for node in draft.proto.graph.node:
-        _check_operand_types(node, types, opset)
-        _check_operand_shapes(operands_of(node, types, draft.constants, opset))
-        for name in filter(None, node.output):
-            least = 1 if node.op_type in _WINDOWED and 0 not in (types[node.input[0]].shape or ()) else 0
-            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least)
+    types = once(draft, _fitting_types)
     for value in declared:
         found = types.get(value.name)
         kind = value.type.tensor_type.elem_type
         if found is not None and found.dtype and kind not in (onnx.TensorProto.UNDEFINED, onnx_type(found.dtype)):
             name = onnx.TensorProto.DataType.Name(kind).lower()
             raise UserError(f"value {value.name!r}: declared as {name} against {found.dtype} that is computed")
+
+
+def _fitting_types(draft: Draft) -> Types:
+    types, opset = infer_types(draft), opset_of(draft.proto)
+    for node in draft.proto.graph.node:
+        _check_operand_types(node, types, opset)
+        _check_operand_shapes(operands_of(node, types, draft.constants, opset))
+        for name in filter(None, node.output):
+            least = 1 if node.op_type in _WINDOWED and 0 not in (types[node.input[0]].shape or ()) else 0
+            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least)
+    return types
 
 
 def checked_types(draft: Draft) -> Types:
@@ -60,7 +65,7 @@ def checked_types(draft: Draft) -> Types:
         UserError: operands of a node do not fit together, a shape depends on data, or an output is declared otherwise.
     """
     check_operands(draft)
-    types = infer_types(draft, strict=True)
+    types = infer_consistent_types(draft)
     unknown = [*_unknown_shapes(draft, types)]
     if unknown:
         raise together(unknown)

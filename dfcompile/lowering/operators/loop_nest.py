@@ -73,11 +73,22 @@ def kernel_loops(nest: LoopNest, operands: Sequence[Sequence[int]], result: Sequ
         operands: shape of each.
         result: its shape.
     """
-    extents = {name: loop.extent for name, loop in nest.loops.items()}
-    reads = [_Terms.of(shape, indices, extents) for shape, indices in zip(operands, nest.reads, strict=True)]
-    write = _Terms.of(result, nest.write, extents)
+    reads = tuple(zip(map(tuple, operands), map(tuple, nest.reads), strict=True))
+    return _kernel_loops(tuple(nest.loops.items()), reads, (tuple(result), tuple(nest.write)))
+
+
+_Indexed: TypeAlias = tuple[tuple[int, ...], tuple[Index, ...]]  # the shape of an array, and an index per axis
+
+
+@lru_cache(maxsize=4096)  # many operators of a model are equal
+def _kernel_loops(
+    loops: tuple[tuple[str, Loop], ...], operands: tuple[_Indexed, ...], result: _Indexed
+) -> tuple[KernelLoop, ...]:
+    extents = {name: loop.extent for name, loop in loops}
+    reads = [_Terms.of(shape, indices, extents) for shape, indices in operands]
+    write = _Terms.of(*result, extents)
     found = []
-    for name, loop in nest.loops.items():
+    for name, loop in loops:
         if loop.extent < 2:
             continue
         digit = write.digit(name)

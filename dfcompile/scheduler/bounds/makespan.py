@@ -109,11 +109,12 @@ def _lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool) -> i
 def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Windows:
     """Return what is known of when nodes start and end in every schedule, see `lower_bound_cycles`."""
     order = topological_order(dag).tolist()
-    head, end = _earliest_together(dag, order, pes, backwards=False) or _earliest(dag, order, pes, backwards=False)
+    path_pes = _path_pes(dag, pes)
+    head, end = _earliest_of_all(dag, order, pes, path_pes, backwards=False)
     if each_element:
         head, end = _without_limits(dag, head, end)
     order.reverse()
-    tail, left = _earliest_together(dag, order, pes, backwards=True) or _earliest(dag, order, pes, backwards=True)
+    tail, left = _earliest_of_all(dag, order, pes, path_pes, backwards=True)
     if dag.tasks_count > pes and is_energy_known(dag.tasks_count):
         ahead, back = directions(dag)
         head, end = with_energy(ahead, dag.is_computational, dag.work, pes, (head, end))
@@ -156,7 +157,15 @@ def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) ->
     return best
 
 
-def _earliest(dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool) -> tuple[list[int], list[int]]:
+def _path_pes(dag: CanonicalDag, pes: int) -> int | None:
+    """Return the number of processing elements; ``None`` where there is one for each task of any path."""
+    on_paths = longest_paths(dag.edge_source, dag.edge_target, dag.is_computational.astype(np.int64))
+    return pes if int(on_paths.max(initial=0)) > pes else None
+
+
+def _earliest_of_all(
+    dag: CanonicalDag, order: list[int], pes: int, path_pes: int | None, *, backwards: bool
+) -> tuple[list[int], list[int]]:
     """Return the earliest start and the earliest end of each node in one direction of time.
 
     Backwards these are the cycles from its end, and from its start, to the end of any schedule, at least.
@@ -165,8 +174,17 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool)
         dag: the graph.
         order: its nodes, each after those that it waits for.
         pes: number of processing elements P.
+        path_pes: the same where paths have to wait for them; ``None``: there are enough for every path.
         backwards: whether nodes wait for their consumers, and not for their producers.
     """
+    found = None if path_pes else _earliest_together(dag, order, pes, backwards=backwards)
+    return found or _earliest(dag, order, pes, path_pes, backwards=backwards)
+
+
+def _earliest(
+    dag: CanonicalDag, order: list[int], pes: int, path_pes: int | None, *, backwards: bool
+) -> tuple[list[int], list[int]]:
+    """Return what `_earliest_of_all` does, one node after another."""
     until_first, after_last = (column.tolist() for column in stream_delays(dag))
     if backwards:
         until_first, after_last = after_last, until_first
@@ -180,7 +198,7 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool)
     path = _TaskPaths(task)
     for node in order:
         above = neighbours[row[node] : row[node + 1]]
-        gone = path.extend(node, above, end, pes)
+        gone = None if path_pes is None else path.extend(node, above, end, path_pes)
         if not task[node]:
             start[node] = first[node] = end[node] = max([end[other] for other in above], default=0)
             continue
@@ -205,10 +223,10 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool)
 def _earliest_together(
     dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool
 ) -> tuple[list[int], list[int]] | None:
-    """Return what `_earliest` does, at once for all nodes that follow one another and do not wait for each other.
+    """Return the same where no path waits, at once for all nodes that follow one another and do not wait.
 
     Returns:
-        ``None`` where these are few, or elements are so few that paths or producers may have to wait for them.
+        ``None`` where these are few, or elements are so few that producers may have to wait for them.
     """
     nodes, count = np.array(order, dtype=np.int64), dag.nodes_count
     place = np.empty(count, dtype=np.int64)
@@ -216,8 +234,7 @@ def _earliest_together(
     ends = dag.edge_target, dag.edge_source
     node, other = ends[::-1] if backwards else ends
     most = int(np.bincount(node, minlength=1).max()) if len(node) and not backwards else 0
-    longest = longest_paths(*ends[::-1], dag.is_computational.astype(np.int64)).max(initial=0)
-    if longest > pes or most >= pes or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
+    if most >= pes or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
         return None
     parts = apart(count, place[node], place[other])
     if len(parts) * _FEWEST > count:

@@ -93,7 +93,7 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
         return False  # streams may cost more than memory: only a replay tells
     if is_listable_size(dag.nodes_count, _elements(dag, dag.between_tasks), options.effort):
         return True
-    return dag.nodes_count <= _CHAIN_NODES and is_chain(dag)
+    return dag.nodes_count <= most_listable_nodes(options.effort, is_chain=True) and is_chain(dag)
 
 
 def is_listable_size(nodes: int, elements: int, effort: Effort) -> bool:
@@ -108,8 +108,10 @@ def is_listable_size(nodes: int, elements: int, effort: Effort) -> bool:
     return is_small and nodes <= most_listable_nodes(effort)
 
 
-def most_listable_nodes(effort: Effort) -> int:
-    """Return up to how many nodes of a graph list schedules are looked for, but of chains."""
+def most_listable_nodes(effort: Effort, *, is_chain: bool = False) -> int:
+    """Return up to how many nodes of a graph list schedules are looked for; of a chain more."""
+    if is_chain:
+        return max(_CHAIN_NODES, most_listable_nodes(effort))
     return _QUICK_NODES if effort is Effort.QUICK else _MOST_NODES
 
 

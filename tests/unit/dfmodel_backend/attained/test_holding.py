@@ -1,7 +1,9 @@
 """What SRAM holds where it has no room for all: the best of some orders in which data is put in."""
 
 import numpy as np
+import pytest
 
+from dfcompile.dfmodel_backend.attained import holding
 from dfcompile.dfmodel_backend.attained.footprints import Fetches, Spans
 from dfcompile.dfmodel_backend.attained.holding import Wholes, hold
 
@@ -37,3 +39,9 @@ def test_the_small_one_is_held_where_the_large_one_has_no_room() -> None:
 
 def test_nothing_is_held_without_room() -> None:
     assert moved(3) == (SIZE + SAVES).sum()
+
+
+def test_of_very_much_small_things_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "_LARGEST_FIRST", 1)
+
+    assert moved(16) == SIZE.sum() + SAVES[0]

@@ -1,5 +1,6 @@
 """The importer: arrays, connectors and attributes of the program of level 0."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.frontend import Level, OperatorNode, Program, read_model
+from dfcompile.frontend.sdfg.operator_graph import Operator, OperatorGraph, number_elements
 
 ModelWriter = Callable[[str], Path]
 ONES = ", ".join("1" for _ in range(54))
@@ -148,3 +150,44 @@ def test_program_survives_saving(write_model: ModelWriter, tmp_path: Path) -> No
     loaded = {node.origin: (node.op_type, node.attributes) for node in state.nodes() if isinstance(node, OperatorNode)}
 
     assert loaded == {origin: (node.op_type, node.attributes) for origin, node in operators(program).items()}
+
+
+def test_nodes_and_memlets_are_those_that_dace_makes() -> None:
+    program = OperatorGraph("g")
+    for name in ("x", "y"):
+        program.array(name, (2, 3), "float32", is_transient=False)
+    program.add(Operator("op", "LeakyRelu", "first", ["", "x"], ["y"], {"alpha": 0.5}))
+    own = dace.SDFG("g")
+    for name in ("x", "y"):
+        own.add_array(name, (2, 3), dace.float32)
+    state = own.add_state("main", is_start_block=True)
+    words = {"dialect": "onnx", "op_type": "LeakyRelu", "origin": "first"}
+    node = OperatorNode("op", attributes={"alpha": 0.5}, inputs=("in_1",), outputs=("out_0",), **words)
+    state.add_node(node)
+    state.add_edge(state.add_access("x"), None, node, "in_1", dace.Memlet.from_array("x", own.arrays["x"]))
+    state.add_edge(node, "out_0", state.add_access("y"), None, dace.Memlet.from_array("y", own.arrays["y"]))
+    for sdfg in (program.sdfg, own):
+        number_elements(sdfg)
+        sdfg.validate()
+
+    found, expected = (json.dumps(sdfg.start_state.to_json(), sort_keys=True) for sdfg in (program.sdfg, own))
+
+    assert found == expected
+    for made, known in zip(program.sdfg.start_state.edges(), state.edges(), strict=True):
+        assert vars(made.data).keys() == vars(known.data).keys()
+        assert made.data._is_data_src == known.data._is_data_src
+        assert made.data._edge is made
+
+
+def test_nodes_share_nothing_that_can_be_changed() -> None:
+    program = OperatorGraph("g")
+    for name in ("x", "y", "z"):
+        program.array(name, (2, 3), "float32", is_transient=False)
+    program.add(Operator("first", "Relu", "first", ["x"], ["y"], {}))
+    program.add(Operator("second", "Relu", "second", ["y"], ["z"], {}))
+
+    for elements in (program.state.nodes(), [edge.data for edge in program.state.edges()]):
+        held = [value for each in elements for value in vars(each).values() if isinstance(value, dict | list | set)]
+        assert len(held) == len({id(value) for value in held})
+    ranges = [edge.data.subset.ranges for edge in program.state.edges()]
+    assert len(ranges) == len({id(each) for each in ranges})

@@ -214,10 +214,11 @@ def test_earliest_times_together_are_those_one_by_one(dag: CanonicalDag, pes: in
     order = topological_order(dag).tolist()[:: -1 if backwards else 1]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(makespan, "_FEWEST", 0)
-        found = makespan._earliest_together(dag, order, pes, backwards=backwards)
+        together = makespan._earliest_together(dag, order, pes, backwards=backwards)
+        found = makespan._earliest_of_all(dag, order, pes, makespan._path_pes(dag, pes), backwards=backwards)
 
-    assert found is None or found == makespan._earliest(dag, order, pes, backwards=backwards)
-    assert found is not None or pes < dag.edges_count + dag.tasks_count
+    assert found == makespan._earliest(dag, order, pes, pes, backwards=backwards)
+    assert together is not None or pes < dag.edges_count + dag.tasks_count
 
 
 def test_nothing_takes_no_time() -> None:
