@@ -170,9 +170,10 @@ class Refinement:
                 best, enough = (sketch, score), self._left - _IN_VAIN
         return best
 
-    def _memory_cycles(self, sketch: Sketch) -> int:
+    def _memory_cycles(self, sketch: Sketch) -> float:
+        """Return what DRAM takes at least, not rounded: of few cycles a part of one counts."""
         memory = self._sketches.memory
-        return 0 if memory is None else memory.cycles(_least_bytes(sketch.outline.graph))
+        return 0 if memory is None else _least_bytes(sketch.outline.graph) / memory.bytes_per_cycle
 
 
 def _is_worth_it(least_cycles: float, best: _Scored) -> bool:
