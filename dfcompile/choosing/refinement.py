@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain
+from math import inf
 
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.choosing.candidate import Candidate, Space
@@ -20,10 +21,12 @@ SMALL_WORK = 2_000
 _WORTH = 100  # what may be better by one part in so many is scheduled
 _ESTIMATED = 100  # choices beside those that differ in one operator: some tenths of a second
 _CHANGES = 40  # of each operator, those that take least alone
-_SCHEDULED = 24  # choices: a second
-_ALIKE = 8  # of these have all operators in as many pieces
-_APART = 4  # of these may differ from the known choice in several operators
-_IN_VAIN = 5  # of these in a row: what looks worse than they do is no better
+_ALIKE = 8  # choices of all operators in as many pieces
+_APART = 4  # choices that may differ from the known one in several operators
+_SCHEDULE = 10  # times as long as a plan, about
+_TRIES = 24 * _SCHEDULE  # plans and schedules: a second
+_NEAR = 50  # what takes longer by one part in so many is changed, too
+_IN_VAIN = 5 * _SCHEDULE  # of these in a row: what looks worse than they do is no better
 
 _Scored = tuple[Sketch, Score]
 
@@ -40,8 +43,8 @@ class Refinement:
             scores: say what is to be small; in the first place cycles.
         """
         self._space, self._sketches, self._scores = space, sketches, scores
-        self._left = _SCHEDULED
-        self._looked_at: set[object] = set()
+        self._left = _TRIES
+        self._looked_at: dict[object, tuple[Candidate, float]] = {}  # with cycles, at least
 
     def better(self, known: Selection, least_cycles: int) -> Selection:
         """Return a selection, or one of a better choice.
@@ -60,24 +63,30 @@ class Refinement:
         fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
         by_time = (candidate_of(operators, each, self._space) for each in fast)
         alike = self._promising(self._alike(operators, known.sketch.candidate), best)
-        uniform = best = self._scheduled(alike[:_ALIKE], best)
+        best = self._scheduled(alike[:_ALIKE], best)
         apart = self._promising(by_time, best)
         best = self._scheduled(apart[:_APART], best)
         alone = candidate_of(operators, options[0], self._space)
-        while self._left:
-            before, _ = best
-            # What is best may be so by pieces that suit nothing else: each operator's own best is changed as well, and
-            # so is what is as fast with all operators in as many pieces.
-            as_fast = () if uniform[1][0] > best[1][0] else (uniform[0].candidate,)
-            for start in dict.fromkeys((before.candidate, *as_fast, alone)):
-                if best[0] is before and self._left:
-                    changed = self._promising(self._changes(operators, start, best), best)
-                    best = self._scheduled(changed, best, until_better=True)
-            if best[0] is before:
+        changed = set[Candidate]()
+        while self._left > 0:
+            start = next((each for each in self._starts(best, alone) if each not in changed), None)
+            if start is None:
                 break
+            changed.add(start)
+            changes = self._promising(self._changes(operators, start, best), best)
+            best = self._scheduled(changes, best, until_better=True)
         sketch, score = best
         expansions = self._space.expansions_of(sketch.outline.chosen)
         return replace(known, sketch=sketch, score=score, expansions=expansions)
+
+    def _starts(self, best: _Scored, alone: Candidate) -> Iterator[Candidate]:
+        """Yield what is changed: what is best, each operator's own best, and what is nearly as fast.
+
+        What is best may be so by pieces that suit nothing else.
+        """
+        yield from (best[0].candidate, alone)
+        near = ((cycles, number, each) for number, (each, cycles) in enumerate(self._looked_at.values()))
+        yield from (each for cycles, _, each in sorted(near) if (cycles - best[1][0]) * _NEAR <= best[1][0])
 
     def _operators(self) -> tuple[OperatorOptions, ...]:
         """Return every operator by itself, with all that may be chosen for it."""
@@ -142,26 +151,29 @@ class Refinement:
 
     def _scheduled(self, sketches: Sequence[Sketch], best: _Scored, *, until_better: bool = False) -> _Scored:
         """Return the best of some choices and a known one, as far as there is time to schedule them."""
-        known, looks = best, 0  # since the last better one
+        known, enough = best, self._left - _IN_VAIN  # where nothing better comes before
         for sketch in sketches:
-            if not self._left or looks == _IN_VAIN or (until_better and best is not known):
+            if self._left <= max(enough, 0) or (until_better and best is not known):
                 break
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
-            self._left, looks = self._left - 1, looks + 1
-            self._looked_at.add(_told(sketch))
             plan = self._scores.planned(sketch)
+            self._looked_at[_told(sketch)] = sketch.candidate, plan[0] if plan else inf
             # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
             if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
+                self._left -= 1
                 continue
+            self._left -= _SCHEDULE
             score = self._scores.of(sketch)
+            self._looked_at[_told(sketch)] = sketch.candidate, score[0]
             if score < best[1]:
-                best, looks = (sketch, score), 0
+                best, enough = (sketch, score), self._left - _IN_VAIN
         return best
 
-    def _memory_cycles(self, sketch: Sketch) -> int:
+    def _memory_cycles(self, sketch: Sketch) -> float:
+        """Return what DRAM takes at least, not rounded: of few cycles a part of one counts."""
         memory = self._sketches.memory
-        return 0 if memory is None else memory.cycles(_least_bytes(sketch.outline.graph))
+        return 0 if memory is None else _least_bytes(sketch.outline.graph) / memory.bytes_per_cycle
 
 
 def _is_worth_it(least_cycles: float, best: _Scored) -> bool:

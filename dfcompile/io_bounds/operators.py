@@ -56,7 +56,8 @@ def rows_curve(shape: Rows, operands: tuple[Operand, ...], results: tuple[Operan
 
     The first operand is read once if a row is held, else as often as there are passes; with one word of each operand
     and result in the buffer, and two figures of a row. An operand of fewer words than the first (a scale, a bias) is
-    held, or read anew for each word of the first.
+    held, or read anew for each word of the first. Where everything is held, figures take places of results that are not
+    there yet: of rows of two words that is less.
 
     Args:
         shape: how it goes over its rows.
@@ -78,6 +79,9 @@ def rows_curve(shape: Rows, operands: tuple[Operand, ...], results: tuple[Operan
         reads = first.size * (1 if is_row_held else shape.passes) + sum(each.size for each in whole)
         reads += sum(each.size if is_small_held else first.words * each.units for each in small)
         points.append((size, reads + written))
+    if shape.passes == 1 or sum(each.words for each in results) > 1:
+        read = sum(each.size for each in operands)
+        points.append((read + sum(each.size for each in results), read + written))
     columns = np.array(points, dtype=np.int64)
     return front(columns[:, 0], columns[:, 1])
 

@@ -7,7 +7,8 @@ Configurations follow one another in every way. What cannot be faster than a giv
 tasks that follow one another, and by what it moves at least; nothing here asks what chooses.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool
+from dfcompile.canonical_dag.part import DagPart
 from dfcompile.dfmodel_backend import System, TaskModel
 from dfcompile.dfmodel_backend.attained import mapping, stores
 from dfcompile.dfmodel_backend.attained.footprints import Fetches, Spans
@@ -34,7 +36,7 @@ from tests.whole.every_holding import BestHolding, Looks, TooManyError
 
 _ROUNDING = 1e-9  # of times
 _MOST_WAYS = 3_000  # of a model whose tasks are looked at
-_MOST_TASKS = 6  # of a way whose orders are tried
+_MOST_TASKS = 8  # of a way whose orders are tried
 _SCHEDULE = 10  # times as long as a choice of what is held
 
 
@@ -58,6 +60,8 @@ def faster_order(ways: BruteForce, system: System, time_s: float, looks: Looks) 
         if lowered is None or least_time(*lowered, system) >= time_s * (1 - _ROUNDING):
             continue
         model = tasks_of(ways.dag(each), system)
+        if least_moved(model) / system.dram_gb_per_s >= time_s * 1e9 * (1 - _ROUNDING):
+            continue
         if model.dag.tasks_count > _MOST_TASKS:
             is_all = False
             continue
@@ -69,6 +73,51 @@ def faster_order(ways: BruteForce, system: System, time_s: float, looks: Looks) 
             check_task_mapping(model.dag, system, model.overlap, found)
             best, time_s = found, found.time_s
     return best, is_all
+
+
+def least_moved(model: TaskModel) -> int:
+    """Return bytes that every mapping moves.
+
+    What a kernel touches of a buffer is held whole; or, if SRAM is too small for that, its different reads come once
+    each and its writes leave. A read that has to have more at hand than SRAM holds takes some of that twice: all that
+    it asks for counts.
+    """
+    dag, table, room = model.dag, model.stores, model.sram_bytes
+    moved = dict.fromkeys(np.flatnonzero(dag.is_buffer).tolist(), 0)
+    left = moved.copy()
+    for unit in range(model.units.count):
+        edges = model.units.part(1 << unit, model.machine_dag).edge
+        for node in moved:
+            place = table.buffer[node]
+            reads = edges[(dag.edge_source[edges] == node) & dag.is_computational[dag.edge_target[edges]]]
+            writes = edges[(dag.edge_target[edges] == node) & dag.is_computational[dag.edge_source[edges]]]
+            written, everywhere = int(table.edge_bytes[writes].sum()), int(table.written_bytes[place])
+            touched = written + int(table.edge_bytes[reads].sum())
+            is_held = min(touched, everywhere or touched, int(table.whole_bytes[place])) <= room
+            least = {_footprint(model, edge): _least_read(model, edge) for edge in reads.tolist()}
+            if not is_held:
+                moved[node] = max(moved[node], sum(least.values()))
+            elif not everywhere:
+                moved[node] = max(moved[node], *table.distinct_bytes[reads].tolist(), 0)
+            if not is_held or table.is_result[place]:
+                left[node] += written
+    return sum(moved.values()) + sum(left.values())
+
+
+def _footprint(model: TaskModel, edge: int) -> tuple[object, ...]:
+    """Return what tells the elements of a read: equal ones may come together."""
+    dag, table = model.dag, model.stores
+    source = dag.edge_source[edge]
+    if not dag.is_buffer[source] or table.distinct_bytes[edge] == table.whole_bytes[table.buffer[source]]:
+        return ()  # everything
+    columns = dag.edge_first, dag.edge_order, dag.edge_volume, dag.edge_distinct
+    return tuple(int(column[edge]) for column in columns)
+
+
+def _least_read(model: TaskModel, edge: int) -> int:
+    table = model.stores
+    is_once = min(table.reused_bytes[edge], table.distinct_bytes[edge]) <= model.sram_bytes
+    return int((table.distinct_bytes if is_once else table.edge_bytes)[edge])
 
 
 def faster_mapping(model: TaskModel, time_s: float, looks: Looks) -> TaskMapping | None:
@@ -150,7 +199,8 @@ class _Configurations:
         """Return the fastest that takes less than a time, or one that takes no longer than what is enough."""
         best = None
         for streamed in self._streams():
-            orders = Orders(self._part.dag, self._model.scheduling, streamed, self._looks)
+            alike = tasks_alike(self._model, self._part, streamed)
+            orders = Orders(self._part.dag, self._model.scheduling, streamed, self._looks, alike)
             for found in orders.within(self._cycles(limit_ns)):
                 if found.makespan_cycles > self._cycles(limit_ns) or not self._fits(found):
                     continue
@@ -187,10 +237,41 @@ class _Configurations:
             return self._model._configured(self._units, self._part, found)
 
 
+def tasks_alike(model: TaskModel, part: DagPart, streamed: Bool) -> dict[int, int]:
+    """Return of tasks the one before it that may change places with it: nothing else tells them apart.
+
+    They read the same, or what nobody else reads; and what they write goes to the same place.
+    """
+    dag, own = model.dag, part.dag
+    edges = list(zip(own.edge_source.tolist(), own.edge_target.tolist(), part.edge.tolist(), strict=True))
+    known = [_footprint(model, edge) for _, _, edge in edges]
+    readers = Counter((source, footprint) for (source, _, _), footprint in zip(edges, known, strict=True))
+    told: dict[int, list[object]] = {node: [] for node in np.flatnonzero(own.is_computational).tolist()}
+    for number, ((source, target, edge), footprint) in enumerate(zip(edges, known, strict=True)):
+        is_alone = bool(footprint) and readers[source, footprint] == 1
+        sizes = int(dag.edge_volume[edge]), int(dag.edge_distinct[edge]), int(dag.edge_element_bytes[edge])
+        column = *sizes, int(dag.edge_order[edge]), bool(streamed[number]), int(own.edge_volume[number])
+        if target in told:
+            told[target].append(("reads", source, () if is_alone else footprint, is_alone, column))
+        if source in told:
+            told[source].append(("writes", target, column))
+    last = dict[object, int]()
+    alike = dict[int, int]()
+    for node, each in told.items():
+        scope = int(dag.node_scope[part.node[node]])
+        key = scope, int(own.volume_in[node]), int(own.volume_out[node]), tuple(sorted(map(repr, each)))
+        if key in last:
+            alike[node] = last[key]
+        last[key] = node
+    return alike
+
+
 class Orders:
     """All orders of tasks on processing elements, in which each begins as soon as it can where it is."""
 
-    def __init__(self, dag: CanonicalDag, options: ScheduleOptions, streamed: Bool, looks: Looks) -> None:
+    def __init__(
+        self, dag: CanonicalDag, options: ScheduleOptions, streamed: Bool, looks: Looks, alike: Mapping[int, int]
+    ) -> None:
         """Say what is ordered.
 
         Args:
@@ -198,7 +279,9 @@ class Orders:
             options: P.
             streamed: which edges stream, shape [edges].
             looks: how many orders may be looked at.
+            alike: of tasks the one that comes before it, as it makes no difference which of them does.
         """
+        self._alike = alike
         self._dag, self._options, self._streamed, self._looks = dag, options, streamed, looks
         self._scheduler = ListScheduler(dag, options.pes, streamed, options.hardware)
         self._task: list[bool] = dag.is_computational.tolist()
@@ -246,6 +329,7 @@ class Orders:
             return
         awaited = self._scheduler.ahead.awaited
         ready = [node for node in left if all(other in placed for other, _, _ in awaited[node])]
+        ready = [node for node in ready if self._alike.get(node, node) in placed or node not in self._alike]
         memory = [node for node in ready if not self._task[node]]
         for node in memory[:1] or ready:
             is_task = self._task[node]

@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", ["b1001", "b1014", "b1025", "b1037", "b1043", "b1048", "b1055", "b1141", "733120537:brute:3"]
+    "seed", ["b1001", "b1014", "b1025", "b1037", "b1043", "b1048", "b1055", "b1141", "e39b:61", "733120537:brute:3"]
 )
 def test_no_way_to_lower_and_divide_a_tiny_model_is_faster(seed: str) -> None:
     draw = Draw(seed)

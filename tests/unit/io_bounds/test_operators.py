@@ -74,6 +74,13 @@ def test_a_softmax_reads_twice_unless_a_row_fits() -> None:
     assert softmax(16, 8).curve(RULES, frozenset({"x", "y"})).traffic.tolist() == [0]
 
 
+def test_a_softmax_of_two_keeps_its_figures_where_results_come() -> None:
+    curve = softmax(2, 1).curve(RULES)
+
+    assert curve.sizes.tolist() == [4]  # operands and results; row by row five words would move as much
+    assert curve.traffic.tolist() == [4]
+
+
 def test_an_operand_that_is_held_does_not_move() -> None:
     op = BoundedOperator("fc", "Gemm", 2, gemm(4, 5, 6), (Operand("x", 40), Operand("w", 60)), (Operand("y", 48),), 4)
 
