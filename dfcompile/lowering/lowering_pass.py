@@ -44,6 +44,8 @@ class LoweringPass(Pass, frozen=True, kw_only=True):
             changed = call_with(self.rewrite, program, self.values)
             if changed is not program:
                 _verify(changed, program)
+            elif isinstance(program, Program):
+                vars(program).clear()  # what was made of its SDFG, which the pass may have changed itself
             return cast("Lowered", changed)
 
 

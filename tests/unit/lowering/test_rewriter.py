@@ -5,8 +5,10 @@ import pytest
 
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import Coverage, Level, Program
+from dfcompile.frontend.sdfg.operator_node import OperatorNode
 from dfcompile.lowering import Operator, ProgramRewriter, apply_passes, lower_to_canonical, lower_to_maps, lowering_pass
 from dfcompile.lowering.operators import Elementwise
+from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.records import replace
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, random
@@ -190,3 +192,21 @@ def test_a_parameter_can_be_added() -> None:
 def test_a_program_of_map_scopes_has_no_operators() -> None:
     with pytest.raises(VerificationError, match="level MAPS against one with operators"):
         ProgramRewriter(lower_to_maps(canonical(FORK), TABLE))
+
+
+@lowering_pass("renamed", level=Level.CANONICAL, source="test")
+def renamed(program: Program) -> Program:
+    """Change the graph itself, as transformations of DaCe do."""
+    for node in program.sdfg.start_state.nodes():
+        if isinstance(node, OperatorNode):
+            node.origin = "renamed"
+    return program
+
+
+def test_a_pass_may_change_the_graph_of_a_program_that_was_read() -> None:
+    program = canonical(FORK)
+    assert "renamed" not in [op.origin for op in onnx_operators(program)]
+
+    apply_passes(program, (renamed,))
+
+    assert {op.origin for op in onnx_operators(program)} == {"renamed"}
