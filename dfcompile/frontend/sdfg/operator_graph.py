@@ -14,6 +14,7 @@ from dace.sdfg.nodes import AccessNode, EntryNode, ExitNode, Node
 from dace.sdfg.state import SDFGState
 from dace.subsets import Range
 from msgspec import Struct
+from sympy import Integer
 
 from dfcompile.frontend.onnx.draft import Constants
 from dfcompile.frontend.program import Level, ModelNode, Port, Program
@@ -83,7 +84,7 @@ def _new(known: Element, **fields: object) -> Element:
 
 def new_memlet(array: str, subset: Range, volume: int) -> Memlet:
     """Return a new memlet."""
-    return _new(_MEMLET, _data=array, _subset=subset, _volume=volume)
+    return _new(_MEMLET, _data=array, _subset=subset, _volume=Integer(volume))
 
 
 def whole_memlet(state: SDFGState, array: str) -> Memlet:
