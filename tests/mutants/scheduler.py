@@ -12,7 +12,7 @@ SCHEDULER = (
         "        _loaded(dag, tail, head, pes),\n",
         "",
     ),
-    Mutant(_BOUND, "gone = path.extend(node, above, end, pes)", "gone = path.extend(node, above, end, pes + 1)"),
+    Mutant(_BOUND, "path.extend(node, above, end, path_pes)", "path.extend(node, above, end, path_pes + 1)"),
     Mutant(_BOUND, "begin + until_first[node]", "begin"),
     Mutant(_BOUND, "rounds = -(-(len(producers) - pes + 1) // pes)", "rounds = (len(producers) - pes + 1) // pes"),
     Mutant(
