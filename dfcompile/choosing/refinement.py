@@ -58,6 +58,8 @@ class Refinement:
         best = known.sketch, known.score
         if not _is_worth_it(max(least_cycles, self._memory_cycles(known.sketch)), best):
             return known
+        scheduled = ((rival.sketch, rival.score) for rival in known.rivals if rival.score is not None)
+        self._looked_at.update({_told(sketch): (sketch.candidate, score[0]) for sketch, score in scheduled})
         operators = self._operators()
         options = list(_by_time(operators))
         fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
