@@ -9,7 +9,8 @@ from dfcompile.api.bound_traffic import bounds_of
 from dfcompile.api.runs import Shown
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import UserError
-from dfcompile.io_bounds.curve import Slope, best_share, die_of
+from dfcompile.io_bounds.curve import Slope
+from dfcompile.io_bounds.die import best_share, die_of
 from dfcompile.options import ShowStage, read_options, show_nothing, takes
 from dfcompile.options.commands import BoundsOptions
 from dfcompile.options.readers import File

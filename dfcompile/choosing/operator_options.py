@@ -164,10 +164,10 @@ class OperatorOptions(Struct, frozen=True, dict=True):
         return OperatorOptions(self.origins, known) if known and known != self.known else self
 
 
-class _Part(Struct, frozen=True, eq=False):
+class _Part(Struct, frozen=True):
     """The scopes of one operator and their arrays without names: what it takes depends on nothing else.
 
-    What others write for it, or read of it, is in memory. Equal ones are the same object.
+    What others write for it, or read of it, is in memory.
     """
 
     scopes: tuple[MapScope, ...]
@@ -194,7 +194,7 @@ class _Part(Struct, frozen=True, eq=False):
             else replace(graph.arrays[name], name=number, is_transient=False, is_materialised=True)
             for name, number in names.items()
         )
-        return _the_part(tuple(nameless), tuple(arrays))
+        return cls(tuple(nameless), tuple(arrays))
 
     @property
     def work(self) -> int:
@@ -213,9 +213,6 @@ class _Part(Struct, frozen=True, eq=False):
             for scope in self.scopes
         )
         return scopes, tuple((array.shape, array.is_transient, array.is_materialised) for array in self.arrays)
-
-
-_the_part = lru_cache(4096)(_Part)  # some KB each
 
 
 @lru_cache(4096)  # some KB each; several numbers of processing elements have many in common

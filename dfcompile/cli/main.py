@@ -32,7 +32,7 @@ HELP = "help"
 # Where each command is; its options are read when it is asked for.
 COMMANDS: Final[Mapping[str, str]] = {
     "schedule": "schedule.schedule_dag_file", "generate": "generate.generate", "explore": "explore.explore",
-    "bounds": "explore.bounds", "rtl": "rtl.rtl", "compare": "explore.compare", "llm": "llm.llm",
+    "bounds": "bounds.bounds", "rtl": "rtl.rtl", "compare": "compare.compare", "llm": "llm.llm",
     "configs": "lists.list_configs", "systems": "lists.list_systems", "expansions": "lists.list_expansions",
     "ops": "lists.list_ops", "passes": "lists.list_passes", "plugins": "lists.list_plugins",
 }  # fmt: skip

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dfcompile.io_bounds.curve import Die, best_share, die_of, front
+from dfcompile.io_bounds.curve import front
+from dfcompile.io_bounds.die import Die, best_share, die_of
 
 
 def test_memory_is_bought_as_long_as_traffic_takes_longer_than_compute() -> None:
