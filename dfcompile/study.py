@@ -209,12 +209,13 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
     chip = system.accelerator
     ghz = chip.frequency_ghz
 
-    def fastest(dag: CanonicalDag, timed: TimedSchedule) -> tuple[float, Schedule, Mapping[str, int]]:
+    def fastest(dag: CanonicalDag, timed: TimedSchedule) -> choosing.OnMachine:
         tasks = replace(_tasks(dag, schedule, system, plan), non_streaming=timed.non_streaming)
         whole = tasks.whole(timed.schedule)
         if whole is None:
-            return 0.0, timed.schedule, {}
-        return whole.time_ns * ghz, whole.schedule, {store.name: store.dram_bytes for store in whole.stores}
+            return choosing.OnMachine(0.0, timed.schedule, {})
+        moved = {store.name: store.dram_bytes for store in whole.stores}
+        return choosing.OnMachine(whole.time_ns * ghz, whole.schedule, moved, whole)
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
     return choosing.Machine(choosing.Memory(sram_bytes, per_cycle), fastest)
@@ -300,9 +301,9 @@ def _points(
         counts = backend.ChipCounts(variant.graph, system, plan.mapping, chip_counts)
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
-            exact, on_machine = _exact(found.schedule), None if made is None else _exact(made.on_machine)
+            exact, whole = _exact(found.schedule), None if made is None else _mapped(made)
             least = found.figures.lower_bound_cycles
-            tasks = replace(tasks, least_cycles=least, known=exact, non_streaming=found.baseline, chosen=on_machine)
+            tasks = replace(tasks, least_cycles=least, known=exact, non_streaming=found.baseline, chosen=whole)
         # Work in shares is no less than as a whole: not of volumes or tasks that depend on all of it.
         adds_up = variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
         attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=adds_up).fastest()
@@ -318,6 +319,14 @@ def _points(
 def _exact(found: Schedule | None) -> Schedule | None:
     """Return a schedule whose times are those of its replay."""
     return found if found is not None and found.timing.is_exact else None
+
+
+def _mapped(made: choosing.MadeSchedule) -> backend.TaskConfiguration | None:
+    """Return how a choice was mapped, by a schedule whose times are those of its replay."""
+    found = None if made.on_machine is None else made.on_machine.mapped
+    if not isinstance(found, backend.TaskConfiguration) or _exact(found.schedule) is None:
+        return None
+    return found
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:

@@ -35,6 +35,8 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
         tasks: numbers of computational nodes, ascending.
         edges: numbers of all edges at these tasks, ascending.
     """
+    if len(tasks) == dag.tasks_count and len(edges) == dag.edges_count and _is_used_whole(dag):
+        return DagPart(dag, frozen(np.arange(dag.nodes_count, dtype=np.int32)), edges)
     source, target = dag.edge_source[edges], dag.edge_target[edges]
     buffers = distinct(np.concatenate([source[dag.is_buffer[source]], target[dag.is_buffer[target]]]))
     kept = np.sort(np.concatenate([tasks, buffers]))
@@ -62,6 +64,13 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
     scopes = dag.scopes_and_outside if stand_ins else dag.scopes
     part = replace(dag, scopes=scopes, **{name: frozen(column) for name, column in columns.items()})
     return DagPart(part, frozen(np.concatenate([kept, np.full(stand_ins, OUTSIDE)]).astype(np.int32)), edges)
+
+
+def _is_used_whole(dag: CanonicalDag) -> bool:
+    """Return whether all nodes are tasks, or buffers that tasks use."""
+    used = dag.is_computational.copy()
+    used[dag.edge_source] = used[dag.edge_target] = True
+    return bool((used & (dag.is_computational | dag.is_buffer)).all())
 
 
 def _places(kept: Int64, nodes: Int32) -> tuple[Bool, Int64]:

@@ -12,6 +12,8 @@ from dfcompile.choosing.scoring import THOROUGH as THOROUGH
 from dfcompile.choosing.scoring import UNBOUNDED as UNBOUNDED
 from dfcompile.choosing.scoring import Limits as Limits
 from dfcompile.choosing.scoring import Machine as Machine
+from dfcompile.choosing.scoring import MadeSchedule as MadeSchedule
+from dfcompile.choosing.scoring import OnMachine as OnMachine
 from dfcompile.choosing.scoring import Score as Score
 from dfcompile.choosing.scoring import Scores as Scores
 from dfcompile.choosing.scoring import Traffic as Traffic

@@ -91,7 +91,8 @@ class Relief:
         made = self._makespans.made
         if made is None or made.on_machine is None:
             return None
-        cycles, memory_cycles = made.on_machine.makespan_cycles, memory.cycles(sum(made.moved.values()))
+        found = made.on_machine
+        cycles, memory_cycles = found.schedule.makespan_cycles, memory.cycles(sum(found.moved.values()))
         return _Measured(cycles, memory_cycles, sketch.estimate) if memory_cycles > cycles else None
 
     def _changed(self, best: Sketch, operators: Sequence[OperatorOptions], measured: _Measured) -> Sketch:
@@ -125,12 +126,14 @@ class Relief:
         """Return the operators that move most beyond what they have to, those of one shape together."""
         made = self._makespans.made
         assert made is not None
-        excess = self._excess(best, made.moved)
+        assert made.on_machine is not None
+        moved_bytes = made.on_machine.moved
+        excess = self._excess(best, moved_bytes)
         worst = sorted(
             ((sum(excess.get(origin, 0) for origin in each.origins), each) for each in operators),
             key=lambda pair: -pair[0],
         )
-        least = sum(made.moved.values())
+        least = sum(moved_bytes.values())
         return [each for moved, each in worst[:_SHAPES] if moved * _WORTH > least]
 
     def _excess(self, best: Sketch, moved: Mapping[str, int]) -> Mapping[str, int]:

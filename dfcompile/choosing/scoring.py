@@ -85,24 +85,38 @@ UNBOUNDED: Score = ()  # less than every other
 _COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
 
 
+class OnMachine(Struct, frozen=True, eq=False):
+    """What a DAG takes on a machine with its memory.
+
+    Attributes:
+        cycles: of the elements.
+        schedule: the fastest that was found there.
+        moved: bytes that DRAM reads and writes, by array.
+        mapped: what maps the tasks so, in words of who found it.
+    """
+
+    cycles: float
+    schedule: Schedule
+    moved: Mapping[str, int]
+    mapped: object = None
+
+
 class MadeSchedule(Struct, frozen=True, eq=False):
     """A schedule that was made to compare choices.
 
     Attributes:
         dag: that it schedules.
         timed: the schedule.
-        on_machine: the fastest that was found for the same tasks on a machine with its memory.
-        moved: bytes that DRAM reads and writes there, by array.
+        on_machine: the same tasks on a machine with its memory.
     """
 
     dag: CanonicalDag
     timed: TimedSchedule
-    on_machine: Schedule | None = None
-    moved: Mapping[str, int] = {}
+    on_machine: OnMachine | None = None
 
     def is_of(self, dag: CanonicalDag) -> bool:
         """Return whether a DAG has the same tasks and edges."""
-        columns = ("kind", "volume_in", "volume_out", "edge_source", "edge_target", "edge_volume")
+        columns = ("kind", "volume_in", "volume_out", "node_scope", "edge_source", "edge_target", "edge_volume")
         return all(np.array_equal(getattr(dag, name), getattr(self.dag, name)) for name in columns)
 
 
@@ -137,12 +151,12 @@ class Machine(Struct, frozen=True):
 
     Attributes:
         memory: of a chip.
-        fastest: gives the cycles that a DAG takes on it, memory included, by a schedule that is known or by another
-            one, the schedule that is faster there, and the bytes that DRAM reads and writes then, by array.
+        fastest: gives what a DAG takes on it, memory included, by a schedule that is known or by another one, whichever
+            is faster there.
     """
 
     memory: Memory
-    fastest: Callable[[CanonicalDag, TimedSchedule], tuple[float, Schedule, Mapping[str, int]]]
+    fastest: Callable[[CanonicalDag, TimedSchedule], OnMachine]
 
 
 class Makespans:
@@ -188,13 +202,12 @@ class Makespans:
             return NEVER
         makespan = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
         score: Score = makespan
-        on_machine: Schedule | None = None
-        moved: Mapping[str, int] = {}
+        on_machine: OnMachine | None = None
         if self._machine is not None:
-            cycles, on_machine, moved = self._machine.fastest(dag, found)
-            score = (cycles, *makespan)
+            on_machine = self._machine.fastest(dag, found)
+            score = (on_machine.cycles, *makespan)
         if self._least is None or score < self._least[0]:
-            self._least = score, MadeSchedule(dag, found, on_machine, moved)
+            self._least = score, MadeSchedule(dag, found, on_machine)
         return score
 
     @property

@@ -1,6 +1,6 @@
 """What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -100,7 +100,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         least_cycles: that no schedule of all tasks on the chip beats, if that is known already; 0: it is not.
         known: a schedule of all tasks on the chip, replayed, if there is one already.
         non_streaming: a schedule by rank of all tasks of the lowering in which nothing streams, likewise.
-        chosen: the schedule of all tasks that `whole` took of a large lowering: no other is looked for again.
+        chosen: what `whole` found for a large lowering of the same tasks and edges, whose names may be others: nothing
+            else is looked for again.
     """
 
     dag: CanonicalDag
@@ -112,7 +113,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     least_cycles: int = 0
     known: Schedule | None = None
     non_streaming: NonStreamingSchedule | None = None
-    chosen: Schedule | None = None
+    chosen: TaskConfiguration | None = None
 
     @cached_property
     def units(self) -> TaskUnits:
@@ -210,9 +211,13 @@ class TaskModel(Struct, frozen=True, dict=True):
     ) -> TaskConfiguration:
         """Return what is found for a set of units; of sets that are alike it is found once."""
         part, like = self._parts.get(units) or self._part(units)
+        if self.chosen is not None and self._is_large_whole(units, part):
+            scopes = ([scope.name for scope in dag.scopes] for dag in (self.chosen.part.dag, self.dag))
+            return self._renamed(self.chosen, units, part, dict(zip(*scopes, strict=True)))
         known = None if like is None else self._known.get((is_plan, like.key))
         if like is not None and known is not None:
-            return self._renamed(known[0], units, part, (known[1], like))
+            alike = (map(self.stores.name, each.stores) for each in (known[1], like))
+            return self._renamed(known[0], units, part, dict(zip(*alike, strict=True)))
         found = find(units, part)
         if like is not None:
             self._known[is_plan, like.key] = found, like
@@ -228,10 +233,9 @@ class TaskModel(Struct, frozen=True, dict=True):
         return found
 
     def _renamed(
-        self, found: TaskConfiguration, units: int, part: DagPart, likes: tuple[Likeness, Likeness]
+        self, found: TaskConfiguration, units: int, part: DagPart, names: Mapping[str, str]
     ) -> TaskConfiguration:
-        """Return a configuration as that of another set which is alike."""
-        names = dict(zip(*(map(self.stores.name, like.stores) for like in likes), strict=True))
+        """Return a configuration as that of other tasks which are alike, given the names of their stores."""
         return replace(
             found,
             kernels=tuple(self.units.names[unit] for unit in self.units.members(units)),
@@ -241,8 +245,6 @@ class TaskModel(Struct, frozen=True, dict=True):
         )
 
     def _configuration_of(self, units: int, part: DagPart) -> TaskConfiguration:
-        if self.chosen is not None and self._is_large_whole(units, part):
-            return self._configuration(units, part, self.chosen)
         fastest: TaskConfiguration | None = None
 
         def may_help(planned: Schedule | None) -> bool:
@@ -280,8 +282,6 @@ class TaskModel(Struct, frozen=True, dict=True):
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
     def _plan_of(self, units: int, part: DagPart, least_ns: float) -> TaskConfiguration:
-        if self.chosen is not None and self._is_large_whole(units, part):
-            return self._configuration(units, part, self.chosen)
         found: TaskConfiguration | None = None
         for schedule in self._ways(part).planned():
             found = self._faster(found, units, part, schedule)

@@ -24,16 +24,20 @@ OFTEN = {**ONCE, "w": 4 * 16384}
 BEFORE: Score = (200_000.0,)
 
 
+def on_machine(cycles: int, moved: dict[str, int]) -> SimpleNamespace:
+    return SimpleNamespace(schedule=SimpleNamespace(makespan_cycles=cycles), moved=moved)
+
+
 class Schedules:
     """Makespans of which the schedule of the choice is known; counts those of others that are asked for."""
 
     def __init__(self, cycles: int, moved: dict[str, int], after: Score) -> None:
-        self.made = SimpleNamespace(on_machine=SimpleNamespace(makespan_cycles=cycles), moved=moved)
+        self.made = SimpleNamespace(on_machine=on_machine(cycles, moved))
         self.after, self.asked = after, list[Sketch]()
 
     def of(self, sketch: Sketch) -> Score:
         self.asked.append(sketch)
-        self.made = SimpleNamespace(on_machine=SimpleNamespace(makespan_cycles=10**6), moved=ONCE)
+        self.made = SimpleNamespace(on_machine=on_machine(10**6, ONCE))
         return self.after
 
 

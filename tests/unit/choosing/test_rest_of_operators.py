@@ -6,7 +6,7 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.choosing.estimate import Memory, estimate
 from dfcompile.choosing.operator_options import OperatorOption
-from dfcompile.choosing.scoring import Machine
+from dfcompile.choosing.scoring import Machine, OnMachine
 from dfcompile.lowering import registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.options import Choice, Effort, ExpansionRule
@@ -25,7 +25,7 @@ PROGRAM = program_from_text(
 
 def options_of_winograd() -> tuple[OperatorOption, ...]:
     rules = tuple(ExpansionRule(choice.op_type, (choice.name,)) for choice in WAYS)
-    machine = Machine(MEMORY, lambda _, timed: (0.0, timed.schedule, {}))
+    machine = Machine(MEMORY, lambda _, timed: OnMachine(0.0, timed.schedule, {}))
     found = automatic(PROGRAM, rules).on(ScheduleOptions(PES, "best", effort=Effort.QUICK), machine=machine)
     (operator,) = found.operators
     return operator.known
