@@ -309,6 +309,8 @@ def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) 
         if sketch is not None:
             _expect_in_range(f"{where}.{name}", sketch.estimate.cycles, range_of(sketch.estimate, point.pes))
     _audit_rivals(f"{where}.rivals", summary.rivals, selection, point)
+    excluded = sum(len(each.excluded) for each in selection.operators)
+    expect_figures(where, summary, options_excluded=excluded)
     options = [(each.origins[0], option) for each in selection.operators for option in each.known]
     for at, found, (origin, option) in expect_rows(f"{where}.options", summary.options, options):
         known = range_of(option.alone, point.pes)

@@ -86,6 +86,8 @@ def _granularity(pairs: Sequence[tuple[str, OperatorOption]]) -> Granularity:
 
 
 _ESTIMATED_SCOPES = 1_000  # in all tries: some tenths of a second
+_MANY_TASKS = 100_000  # that take seconds to be scheduled
+_SHARES = (1, 2, 4)  # of the cycles that DRAM leaves to tasks, one in so many: what operators take does not just add up
 
 
 class Descent:
@@ -136,7 +138,36 @@ class Descent:
                 continue
             if found.estimate.time < best.estimate.time:
                 best, options = found, changed
+        return self._in_fewer_tasks(best, options)
+
+    def _in_fewer_tasks(self, best: Sketch, options: Sequence[OperatorOption]) -> Sketch:
+        """Return a choice, or where it waits for DRAM one of fewer tasks that takes no longer: tasks cost our time."""
+        estimate = best.estimate
+        if estimate.tasks < _MANY_TASKS or not estimate.waits_for_dram:
+            return best
+        for share in _SHARES:
+            found = self._sketch(self._fewer(options, (estimate.memory_cycles - estimate.cycles) // share))
+            if found is not None and found.estimate.time <= estimate.time and found.estimate.tasks < estimate.tasks:
+                return found
         return best
+
+    def _fewer(self, options: Sequence[OperatorOption], cycles: int) -> tuple[OperatorOption, ...]:
+        """Return options of fewer tasks that move no more and together take at most so many cycles more.
+
+        Operators give up tasks first that cost the fewest cycles each.
+        """
+        changes = []
+        for number, (each, taken) in enumerate(zip(self._operators, options, strict=True)):
+            for option in each.fronts:
+                fewer = taken.alone.tasks - option.alone.tasks
+                if fewer > 0 and option.alone.memory_cycles <= taken.alone.memory_cycles:
+                    more = max(option.alone.cycles - taken.alone.cycles, 0)
+                    changes.append((Fraction(more, fewer), -fewer, number, more * len(each.origins), option))
+        found = list(options)
+        for _, _, number, more, option in sorted(changes, key=lambda change: change[:3]):
+            if found[number] is options[number] and more <= cycles:
+                found[number], cycles = option, cycles - more
+        return tuple(found)
 
     def _changes(self, best: Sketch, options: Sequence[OperatorOption]) -> Sequence[tuple[int, OperatorOption]]:
         """Return other options, those first that make the whole fastest by what each operator takes alone.
@@ -167,6 +198,7 @@ class Descent:
         for each in self._operators:
             origin = each.origins[0]
             own = names.get(origin, {})
-            fitting = (option for option in each.known if option.is_of(origin, own, sketch.candidate.granularity))
+            options = (*each.known, *each.excluded)
+            fitting = (option for option in options if option.is_of(origin, own, sketch.candidate.granularity))
             found.extend(islice(fitting, 1))
         return tuple(found) if len(found) == len(self._operators) else None

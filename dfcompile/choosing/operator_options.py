@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.canonical_dag.extraction.families import MOST_TASKS, are_large, divisions
+from dfcompile.canonical_dag.extraction.families import MOST_TASKS, TaskFamily, are_large, divide, divisions
 from dfcompile.canonical_dag.extraction.flow import Flow
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import Space
@@ -126,11 +126,13 @@ class OperatorOptions(Struct, frozen=True, dict=True):
 
     Attributes:
         origins: the user's operators.
-        known: all ways.
+        known: the ways that were estimated.
+        excluded: those of which what they take at least says that they are no better; that stands for their estimate.
     """
 
     origins: tuple[str, ...]
     known: tuple[OperatorOption, ...]
+    excluded: tuple[OperatorOption, ...] = ()
 
     def options(self, cost: Cost) -> tuple[OperatorOption, ...]:
         """Return those of more and more tasks and less and less cost; others are not worth their tasks."""
@@ -164,7 +166,7 @@ class OperatorOptions(Struct, frozen=True, dict=True):
         return OperatorOptions(self.origins, known) if known and known != self.known else self
 
 
-class _Part(Struct, frozen=True):
+class _Part(Struct, frozen=True, dict=True):
     """The scopes of one operator and their arrays without names: what it takes depends on nothing else.
 
     What others write for it, or read of it, is in memory.
@@ -201,6 +203,17 @@ class _Part(Struct, frozen=True):
         """Iterations of all scopes."""
         return sum(prod(scope.extents) for scope in self.scopes)
 
+    @cached_property
+    def moved_bytes(self) -> int:
+        """What is read and not made, and what is made and stays: the elements that are touched, once."""
+        taken: dict[str, int] = {}
+        for scope in self.scopes:
+            for access in (*scope.reads, *scope.writes):
+                touched = TaskFamily(scope, (), is_single=True).taken(access)
+                taken[access.array] = max(taken.get(access.array, 0), touched)
+        stored = (array for array in self.arrays if not array.is_transient)
+        return sum(min(taken[array.name], array.elements) * array.element_bytes for array in stored)
+
     @property
     def shape(self) -> tuple[object, ...]:
         """What operators have in common that get the same options."""
@@ -223,6 +236,19 @@ def _flow(part: _Part, options: ExtractionOptions) -> tuple[Flow, list[Family]] 
         return flow, families_of(flow)
     except UserError:
         return None
+
+
+def _is_excluded(least: Estimate, known: Iterable[OperatorOption]) -> bool:
+    """Return whether an option has no fewer tasks than a known one and takes no less, given what it takes at least."""
+    return any(
+        alone.tasks <= least.tasks and alone.cycles <= least.cycles and alone.memory_cycles <= least.memory_cycles
+        for alone in (each.alone for each in known)
+    )
+
+
+def _at_least(least: Estimate) -> tuple[int, int, int]:
+    """Return what puts first what takes least at least."""
+    return least.time, least.cycles + least.memory_cycles, least.tasks
 
 
 def _for_one(granularity: Granularity, origin: str) -> Granularity:
@@ -266,25 +292,55 @@ class OptionTable:
         for origin, parts in self._parts.items():
             shape = tuple((names, part.shape) for names, part in parts.items())
             origins.setdefault((shape, self._fixed(origin)), []).append(origin)
-        return tuple(OperatorOptions(tuple(equal), self._known(equal[0])) for equal in counted(origins.values()))
+        return tuple(OperatorOptions(tuple(equal), *self._known(equal[0])) for equal in counted(origins.values()))
 
     def _fixed(self, origin: str) -> tuple[int | None, ...]:
         """Return into how many pieces the user wants an operator, and of the rest of it, if anything is said of it."""
         own = self._space.granularities[0]
         return (self._own[origin], own.rest_of(origin)) if origin in self._own else ()
 
-    def _known(self, origin: str) -> tuple[OperatorOption, ...]:
-        found = []
-        for names, part in self._parts[origin].items():
-            for granularity in self._granularities(origin, part):
-                alone = self._estimate(part, _for_one(granularity, origin))
-                if alone is not None:
-                    pieces, rest = granularity.pieces_of(origin), granularity.rest_of(origin)
-                    found.append(OperatorOption(names, pieces, alone, rest))
-            own = [each for each in found if each.expansions == names]
-            is_given = len(self._space.granularities) == 1 or bool(self._fixed(origin))  # by the user
-            found += () if is_given else self._in_short_tasks(names, part, own)
-        return tuple(found)
+    def _known(self, origin: str) -> tuple[tuple[OperatorOption, ...], tuple[OperatorOption, ...]]:
+        """Return the options of an operator that are estimated, and those that are excluded by what they take at least.
+
+        Those that take least at least are estimated first. Of each lowering one is, so that it can be compared.
+        """
+        asked = [
+            (OperatorOption(names, granularity.pieces_of(origin), least, granularity.rest_of(origin)), granularity)
+            for names, part in self._parts[origin].items()
+            for granularity in self._granularities(origin, part)
+            if (least := self._least(part, _for_one(granularity, origin))) is not None
+        ]
+        found: dict[int, OperatorOption] = {}
+        excluded: dict[int, OperatorOption] = {}
+        compared: set[Names] = set()
+        for number, (option, granularity) in sorted(enumerate(asked), key=lambda each: _at_least(each[1][0].alone)):
+            names = option.expansions
+            if names in compared and not self._has_all_pieces and _is_excluded(option.alone, found.values()):
+                excluded[number] = option
+                continue
+            alone = self._estimate(self._parts[origin][names], _for_one(granularity, origin))
+            if alone is not None:
+                found[number] = replace(option, alone=alone)
+                compared.add(names)
+        known = [found[number] for number in sorted(found)]
+        if len(self._space.granularities) > 1 and not self._fixed(origin):  # the user left it open
+            for names, part in self._parts[origin].items():
+                known += self._in_short_tasks(names, part, [each for each in known if each.expansions == names])
+        return tuple(known), tuple(excluded[number] for number in sorted(excluded))
+
+    def _least(self, part: _Part, granularity: Granularity) -> Estimate | None:
+        """Return what the tasks of an operator take at least; ``None``: more than a canonical DAG can hold."""
+        pes, memory = self._sketches.pes, self._sketches.memory
+        try:
+            families = divide(part.scopes, granularity)
+        except UserError:
+            return None
+        # Without reads a task may do less than its iterations; so it may alone if it takes several streams at a time.
+        tasks = [family.iterations() for family in families if family.scope.reads and family.members > 1]
+        work = sum(each.total for each in tasks)
+        least = max([-(-work // pes), *(max(each.whole, each.last) for each in tasks)])
+        moved = 0 if memory is None else memory.cycles(part.moved_bytes)
+        return Estimate(least, least, work, sum(family.members for family in families), memory_cycles=moved)
 
     def _in_short_tasks(self, names: Names, part: _Part, known: Sequence[OperatorOption]) -> Iterator[OperatorOption]:
         """Yield options of more pieces, if a lowering works on slices and waits for DRAM, until it no longer waits.

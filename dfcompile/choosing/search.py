@@ -296,7 +296,7 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
     types = [{of: None for option in each.known for of, _ in option.expansions} for each in operators]
     plain: list[dict[int | None, list[OperatorOption]]] = [{} for _ in operators]  # by pieces
     for each, by_pieces in zip(operators, plain, strict=True):
-        for option in each.known:
+        for option in (*each.known, *each.excluded):
             if option.rest is None:
                 by_pieces.setdefault(option.pieces, []).append(option)
     known: list[dict[tuple[object, ...], int]] = [{} for _ in operators]  # thousands of choices differ in little

@@ -235,6 +235,11 @@ class AutomaticSummary:
         "estimated; `null` if these are too many"
     )
     options: tuple[OptionSummary, ...] = figure("what was looked at for each operator, those of one shape together")
+    options_excluded: int = figure(
+        "of operators that are not listed: what they take at least is no less than what one that is listed takes, in "
+        "tasks, cycles and DRAM",
+        unit="options",
+    )
     rivals: RivalsSummary | None = figure("what it was compared with; absent where it is not taken", default=None)
 
 

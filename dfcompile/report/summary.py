@@ -324,6 +324,7 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> oper
         published_cycles=None if default is None else default.estimate.cycles,
         rivals=_rivals(selection, makespan_cycles) if selection.is_taken else None,
         options=tuple(option for each in selection.operators for option in _options(each, selection)),
+        options_excluded=sum(len(each.excluded) for each in selection.operators),
     )
 
 
