@@ -16,8 +16,11 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Neighbours share what they made once, such as a solved design: a worker takes a part of the tests, and then from others.
-# There is one worker more than processors, up to four: some tests wait for commands that they started.
-PARALLEL := -n $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))') --dist worksteal
+# There is one worker more than processors, up to four: some tests wait for commands that they started. Tests of single
+# modules wait for nothing, and what each worker imports and collects takes as long as some hundred of them.
+PROCESSORS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
+PARALLEL := -n $(shell $(PYTHON) -c 'print(min(4, $(PROCESSORS) + 1))') --dist worksteal
+PARALLEL_UNIT := -n $(shell $(PYTHON) -c 'print(min(4, $(PROCESSORS)))') --dist worksteal
 
 .PHONY: demo test unit check docs screenshots fuzz nightly rtl mutants models bench clean
 
@@ -30,7 +33,7 @@ test: check
 
 # What is told by tests of single modules alone.
 unit: $(INSTALLED)
-	$(BIN)/pytest -q $(PARALLEL) tests/unit
+	$(BIN)/pytest -q $(PARALLEL_UNIT) tests/unit
 
 check: $(INSTALLED) docs
 	$(BIN)/ruff format --check .

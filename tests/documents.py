@@ -49,6 +49,8 @@ SESSION = ROOT / "docs" / "python-api.md"
 CODE = re.compile(r"^```python\n(?P<code>(?:.*\n)*?)```\n\nprints\n\n```\n(?:.*\n)*?```$", re.MULTILINE)
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
+# A command that reads an example alone, and writes nothing: two documents may show it, and it is run once.
+ANYWHERE = re.compile(r"dfcompile examples/\S+(?: --(?:pes|expand|show) \S+)*")
 PICTURE = re.compile(r"\((?P<path>(?:\.\./)*pictures/(?P<name>[\w.-]+))\)")
 
 # A comment that names a command, and the table of its options.
@@ -192,10 +194,18 @@ def _output(command: str) -> str:
     program, bar, rest = command.partition(" | ")
     if not program.startswith("dfcompile "):
         return _shell(command, "")
+    printed = _printed_anywhere(program) if ANYWHERE.fullmatch(program) else _printed(program)
+    return _shell(rest, printed) if bar else printed
+
+
+def _printed(program: str) -> str:
     with redirect_stdout(io.StringIO()) as printed:
         status = cli.main(shlex.split(program)[1:])
-    assert status == 0, command
-    return _shell(rest, printed.getvalue()) if bar else printed.getvalue()
+    assert status == 0, program
+    return printed.getvalue()
+
+
+_printed_anywhere = cache(_printed)
 
 
 def _shell(command: str, text: str) -> str:

@@ -19,6 +19,7 @@ from dfcompile.cli.listings import KINDS
 from dfcompile.report.design.figures import design_schema
 from dfcompile.report.figures import report_schema
 from dfcompile.report.plain_values import Json
+from tests.syntax_trees import tree_of
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "dfcompile").rglob("*.py"))
@@ -104,7 +105,7 @@ def test_no_module_imports_one_that_imports_it() -> None:
 
 def imported(file: Path, names: Collection[str]) -> Iterator[str]:
     """Yield which modules of the package one imports; of a package from which only modules come, these."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.module in names:
@@ -132,7 +133,7 @@ def name_of(module: Path) -> str:
 def test_different_numbers_are_found_by_sorting() -> None:
     """`numpy.unique` of an array alone fills a hash table: `dfcompile.distinct` is faster, of millions far faster."""
     for module in MODULES:
-        for node in ast.walk(ast.parse(module.read_text())):
+        for node in ast.walk(tree_of(module)):
             match node:
                 case ast.Call(ast.Attribute(ast.Name("np"), "unique"), keywords=[]):
                     pytest.fail(f"{module.relative_to(ROOT)}:{node.lineno}: np.unique, expected distinct")

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -26,6 +26,7 @@ from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.frontend import Program, read_model
 from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
 from tests.onnx_text import model_from_text, program_from_text
+from tests.syntax_trees import tree_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = f"{Path(dfcompile.__file__).parent}/"
@@ -236,9 +237,8 @@ HOMES = {
 }
 
 
-@cache
 def package_trees() -> dict[str, ast.Module]:
-    return {str(file.relative_to(PACKAGE)): ast.parse(file.read_text()) for file in Path(PACKAGE).rglob("*.py")}
+    return {str(file.relative_to(PACKAGE)): tree_of(file) for file in Path(PACKAGE).rglob("*.py")}
 
 
 @pytest.mark.parametrize("subject", HOMES)

@@ -52,12 +52,7 @@ def dag_pass(name: str, *, source: str) -> Callable[[Rewrite], DagPass]:
 
 
 DAG_PASSES: Final = PluginKind(
-    singular="DAG pass",
-    plural="DAG passes",
-    type=DagPass,
-    package="dfcompile.canonical_dag.passes",
-    group="dfcompile.dag_passes",
-    key=str,
+    "DAG pass", DagPass, "dfcompile.canonical_dag.passes", "dfcompile.dag_passes", plural="DAG passes"
 )
 
 

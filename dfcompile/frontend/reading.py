@@ -19,12 +19,7 @@ _WEIGHTS_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript", ".bin", ".ckpt", ".sa
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 FILE_KINDS: Final = PluginKind(
-    singular="kind of model file",
-    plural="kinds of model files",
-    type=FileKind,
-    package="dfcompile.frontend.file_kinds",
-    group="dfcompile.frontend",
-    key=lambda kind: kind.name,
+    "kind of model file", FileKind, "dfcompile.frontend.file_kinds", "dfcompile.frontend", plural="kinds of model files"
 )
 
 _NO_OPTIONS = ReadOptions()

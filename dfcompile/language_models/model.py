@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -275,7 +276,7 @@ class LayerKind(Struct, frozen=True):
     name: str
 
 
-class Model(Struct, frozen=True):
+class Model(Struct, frozen=True, dict=True):
     """A decoder of a language model.
 
     Attributes:
@@ -352,7 +353,7 @@ class Model(Struct, frozen=True):
         reaches = (one.reach for one in self.attentions)
         return max((reach.extent for reach in reaches if reach.mask is Mask.ENCODER), default=0)
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[LayerKind, ...]:
         """Layers that are the same, in the order in which they come first."""
         kinds, names = [], Counter[str]()

@@ -162,12 +162,6 @@ def _cost(case: Case, one: Deployment) -> Cost:
     return Cost(energy.exec_s, energy.total_j)
 
 
-def seconds_on(case: Case, degrees: Degrees, draft: Case | None = None) -> Seconds:
-    """Return what times a step of every replica at once, as `costs_on` has it."""
-    costs = costs_on(case, degrees, draft)
-    return lambda batch: costs(batch).seconds
-
-
 def degrees_of(case: Case, demand: Demand, chips: Sequence[int]) -> Iterator[Degrees]:
     """Yield the degrees that are tried: all but those that split the context of a sequence."""
     model = case.model

@@ -295,11 +295,10 @@ class ExpansionTable(Struct, frozen=True):
 
 OLDER_GROUP = "dfcompile.lowering"  # of expansions and passes together
 EXPANSIONS: Final = PluginKind(
-    singular="expansion",
-    plural="expansions",
-    type=Expansion,
-    package="dfcompile.lowering.expansions",
-    group="dfcompile.expansions",
+    "expansion",
+    Expansion,
+    "dfcompile.lowering.expansions",
+    "dfcompile.expansions",
     key=str,
     older_groups=(OLDER_GROUP,),
 )

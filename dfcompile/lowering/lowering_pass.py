@@ -183,12 +183,11 @@ def choose_passes(
 
 
 PASSES: Final = PluginKind(
-    singular="lowering pass",
+    "lowering pass",
+    LoweringPass,
+    "dfcompile.lowering.passes",
+    "dfcompile.passes",
     plural="lowering passes",
-    type=LoweringPass,
-    package="dfcompile.lowering.passes",
-    group="dfcompile.passes",
-    key=str,
     older_groups=(OLDER_GROUP,),
 )
 

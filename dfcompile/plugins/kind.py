@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
@@ -267,11 +268,11 @@ class PluginKind(Struct, Generic[Value], frozen=True):
 
     Attributes:
         singular: name of the kind in messages, such as ``partitioner``.
-        plural: the same of several, in listings.
         type: of the values. A value that has an attribute ``module`` belongs to that module alone, wherever else it
             is imported.
         package: import path of our own folder of them.
         group: entry-point group, such as ``dfcompile.partitioners``.
+        plural: name of several in listings, if it is not the one with an s.
         key: what must be unique among the values, and names them.
         older_groups: entry-point groups that are looked at as well.
         values: of the kind in a module.
@@ -279,11 +280,11 @@ class PluginKind(Struct, Generic[Value], frozen=True):
     """
 
     singular: str
-    plural: str
     type: type[Value]
     package: str
     group: str
-    key: Callable[[Value], str]
+    plural: str = ""
+    key: Callable[[Value], str] = attrgetter("name")
     older_groups: tuple[str, ...] = ()
     values: ValuesIn[Value] = values_in
     shown: Callable[[str], str] = str
@@ -318,12 +319,13 @@ class PluginKind(Struct, Generic[Value], frozen=True):
 
     def listed(self) -> KindListing:
         """Return what there is of the kind, whatever is wrong with it."""
+        plural = self.plural or f"{self.singular}s"
         try:
             found = self.collect()
         except RegistrationError as error:
-            return KindListing(self.plural, self.groups, (), modules_behind(self.groups)[1], str(error))
+            return KindListing(plural, self.groups, (), modules_behind(self.groups)[1], str(error))
         named = tuple((name, plugin.origin) for name, plugin in zip(found.by_name, found.plugins, strict=True))
-        return KindListing(self.plural, self.groups, named, found.faults)
+        return KindListing(plural, self.groups, named, found.faults)
 
 
 def missing(name: str, known: Iterable[str], faults: Iterable[ImportFault]) -> str:

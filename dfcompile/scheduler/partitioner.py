@@ -86,12 +86,10 @@ def partitioner(
 
 
 PARTITIONERS: Final = PluginKind(
-    singular="partitioner",
-    plural="partitioners",
-    type=Partitioner,
-    package="dfcompile.scheduler.partitioners",
-    group="dfcompile.partitioners",
-    key=lambda value: value.name,
+    "partitioner",
+    Partitioner,
+    "dfcompile.scheduler.partitioners",
+    "dfcompile.partitioners",
     older_groups=("dfcompile.schedulers",),
 )
 

@@ -17,6 +17,7 @@ from dfcompile.rtl.simulation import SIMULATORS, Fifos, installed_simulators, si
 from tests.rtl.drawn import drawn_circuits
 
 Cycles = list[int | None]
+TOGETHER = 25
 KINDS = (Fifos(), Fifos(registered=True), Fifos(registered=True, places=1))
 
 
@@ -29,6 +30,12 @@ def counted(circuits: Sequence[NamedCircuit], simulator: str, kinds: Sequence[Fi
         runs = [simulated(folder, simulator, fifos) for fifos in kinds]
         found = [{module: one.cycles for module, (one,) in each.items()} for each in runs]
     return [[cycles[module] for module in modules] for cycles in found]
+
+
+def counted_apart(circuits: Sequence[NamedCircuit], simulator: str) -> Cycles:
+    """The cycles of circuits in designs of a few each: Icarus takes the square of their number."""
+    few = (circuits[at : at + TOGETHER] for at in range(0, len(circuits), TOGETHER))
+    return [cycles for some in few for cycles in counted(some, simulator)[0]]
 
 
 def main(words: Sequence[str]) -> int:

@@ -3,8 +3,6 @@
 Those of many choices are solved without their assignment.
 """
 
-from functools import cache
-
 import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
@@ -15,14 +13,13 @@ from dfcompile.dfmodel_backend.options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.records import replace
 from tests.locations import DESIGNS
-from tests.unit.dfmodel_backend.solved_designs import OLD, solved_ns
+from tests.unit.dfmodel_backend.solved_designs import OLD, solved_design, solved_ns
 
 SN30, README, SCAN = "llm_1T_sn30_3dtorus_dataflow", "readme_gpt3_1t_sn30", "mamba_scan_256k_rdu"
 
 
-@cache
 def solved(name: str) -> DesignSolution:
-    return solve_design(read_design(DESIGNS / f"{name}.txt"), DesignOptions(compatibility=ORIGINAL))
+    return solved_design(name, ORIGINAL)
 
 
 @pytest.mark.parametrize("solver", ["cbc", "highs"])

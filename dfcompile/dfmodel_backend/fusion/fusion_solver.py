@@ -158,14 +158,7 @@ def _listed(kernels: int) -> str:
     return f"kernel{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
 
 
-SOLVERS = PluginKind(
-    singular="solver",
-    plural="solvers",
-    type=FusionSolver,
-    package="dfcompile.dfmodel_backend.fusion.solvers",
-    group="dfcompile.solvers",
-    key=lambda solver: solver.name,
-)
+SOLVERS = PluginKind("solver", FusionSolver, "dfcompile.dfmodel_backend.fusion.solvers", "dfcompile.solvers")
 
 
 @cache

@@ -75,17 +75,15 @@ def _table_of_blocks(row_blocks: int, column_blocks: int, steps_per_block: int, 
     )
 
 
-def least_enough(low: int, high: int, step: int, is_enough: Callable[[int], bool]) -> int:
-    """Return the least number from ``low`` on that is enough; all larger ones are, and ``high`` is.
+def least_enough(high: int, is_enough: Callable[[int], bool]) -> int:
+    """Return the least number from 0 on that is enough; all larger ones are, and ``high`` is.
 
-    It is rarely far above a bound: widen from there in steps that double, then bisect.
+    It is rarely large: widen in steps that double, then bisect.
     """
-    while low + step <= high:
-        if is_enough(low + step - 1):
-            high = low + step - 1
-            break
-        low, step = low + step, step * 2
-    return low + bisect_left(range(low, high), x=True, key=is_enough)
+    low = 0
+    while 2 * low < high and not is_enough(2 * low):
+        low = 2 * low + 1
+    return low + bisect_left(range(low, min(2 * low, high)), x=True, key=is_enough)
 
 
 def useful_parts(blocks: int, limit: int) -> list[int]:

@@ -214,7 +214,7 @@ class PmuModel:
             least = max([at_least, *(table.cycles[0] for table in tables)])
             times = sorted({time for table in tables for time in table.cycles if time >= least} or {0})
             # The longest of them is possible.
-            found = least_enough(0, len(times) - 1, 1, lambda number: self.is_possible(inside, parts, times[number]))
+            found = least_enough(len(times) - 1, lambda number: self.is_possible(inside, parts, times[number]))
             self._known[key] = times[found]
         return self._known[key]
 

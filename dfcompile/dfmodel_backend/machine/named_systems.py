@@ -41,16 +41,7 @@ def _systems_in(module: ModuleType, _type: type[NamedSystem]) -> list[NamedSyste
     return [NamedSystem(file.name.removesuffix(SUFFIX), module.__name__, file) for file in held]
 
 
-SYSTEMS = PluginKind(
-    singular="system",
-    plural="systems",
-    type=NamedSystem,
-    package=OWN_FOLDER,
-    group="dfcompile.systems",
-    key=lambda system: system.name,
-    values=_systems_in,
-    shown=repr,
-)
+SYSTEMS = PluginKind("system", NamedSystem, OWN_FOLDER, "dfcompile.systems", values=_systems_in, shown=repr)
 
 
 @cache

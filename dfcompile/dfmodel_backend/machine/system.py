@@ -105,14 +105,24 @@ class Prices(Struct, frozen=True):
     switch_w_per_gb_per_s: float
 
 
-class Machine(Struct, frozen=True):
+class Cores(Struct, frozen=True):
+    """``cores`` cores of ``lanes_per_core x stages_per_core`` multiply-adders, on one chip."""
+
+    cores: int
+    lanes_per_core: int  # systolic width
+    stages_per_core: int  # systolic height
+    frequency_ghz: float
+
+    @property
+    def peak_gflops(self) -> float:
+        """Two operations per multiply-adder and cycle."""
+        return 2.0 * self.lanes_per_core * self.stages_per_core * self.cores * self.frequency_ghz
+
+
+class Machine(Cores, frozen=True):
     """The chips and their network."""
 
     chips: int
-    cores: int
-    lanes_per_core: int
-    stages_per_core: int
-    frequency_ghz: float
     sram_bytes: float  # 0: unlimited
     dram_gb_per_s: float
     dram_bytes: float  # 0: unlimited
@@ -122,11 +132,6 @@ class Machine(Struct, frozen=True):
     links: tuple[Link, ...]
     prices: Prices
     pmu: PmuGrid | None = None  # None: SRAM is one
-
-    @property
-    def peak_gflops(self) -> float:
-        """Of one chip."""
-        return 2.0 * self.lanes_per_core * self.stages_per_core * self.cores * self.frequency_ghz
 
     @property
     def network(self) -> Network:
@@ -159,13 +164,9 @@ class Amount(Struct, frozen=True):
         return self if self.per_core else replace(self, value=self.value / groups)
 
 
-class Accelerator(Struct, frozen=True):
-    """One chip: ``cores`` cores of ``lanes_per_core x stages_per_core`` multiply-adders."""
+class Accelerator(Cores, frozen=True):
+    """One chip."""
 
-    cores: int
-    lanes_per_core: int  # systolic width
-    stages_per_core: int  # systolic height
-    frequency_ghz: float
     sram: Amount  # bytes; 0 means unlimited
     price: Amount  # $
     power: Amount  # W
@@ -184,11 +185,6 @@ class Accelerator(Struct, frozen=True):
     def power_w(self) -> float:
         """Power of the chip."""
         return self.power.of(self.cores)
-
-    @property
-    def peak_gflops(self) -> float:
-        """Two operations per multiply-adder and cycle."""
-        return 2.0 * self.lanes_per_core * self.stages_per_core * self.cores * self.frequency_ghz
 
 
 class Dram(Struct, frozen=True):

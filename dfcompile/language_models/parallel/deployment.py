@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 
 from msgspec import Struct
@@ -24,7 +24,8 @@ from dfcompile.language_models.times.step_time import StepTime, Timer, Transfers
 from dfcompile.records import replace
 
 
-def balanced(costs: Sequence[float], stages: int) -> tuple[int, ...]:
+@lru_cache(maxsize=4096)
+def balanced(costs: tuple[float, ...], stages: int) -> tuple[int, ...]:
     """Return where stages end, so that the largest sum of a run of costs is least; no stage is empty.
 
     The largest sum is searched among all sums of runs that halving leaves; ends are as late as it allows.
@@ -184,7 +185,7 @@ class Deployments:
         seconds = [cost.exec_s + cost.exchange_s for cost in costs]
         seconds[0] += first.exec_s
         seconds[-1] += last.exec_s + last.exchange_s
-        runs = list(pairwise((0, *balanced(seconds, degrees.pipeline))))
+        runs = list(pairwise((0, *balanced(tuple(seconds), degrees.pipeline))))
         sent = self._sent_s(degrees, batch)
         stages = [math.fsum(seconds[start:end]) + sent for start, end in runs]
         held = []

@@ -160,7 +160,7 @@ class Trainings:
             amount = case.precision.activations.bytes_of(batch.tokens * case.model.hidden) / degrees.tensor
             between = self._deployments.group(degrees.stage_chips, degrees.pipeline)
             sent = 2 * runs * self._deployments.collectives.send(between, amount)
-        places = list(pairwise((0, *balanced(seconds, degrees.pipeline))))
+        places = list(pairwise((0, *balanced(tuple(seconds), degrees.pipeline))))
         stages = [costs[start:end] for start, end in places]
         stages[0].insert(0, first)
         stages[-1].append(last)

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.compatibility import ORIGINAL
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem, configs_of
@@ -29,9 +29,9 @@ OLD = replace(
 
 
 @cache
-def solved_design(name: str) -> DesignSolution:
-    """Return the solution of a published design, made once for all tests of this stage."""
-    return solve_design(read_design(DESIGNS / f"{name}.txt"), DesignOptions())
+def solved_design(name: str, compatibility: Compatibility = RIGHT) -> DesignSolution:
+    """Return the solution of a published design, made once for all tests."""
+    return solve_design(read_design(DESIGNS / f"{name}.txt"), DesignOptions(compatibility=compatibility))
 
 
 def solved_ns(model: DesignModel, solver: str) -> float:

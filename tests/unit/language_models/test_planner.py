@@ -3,6 +3,7 @@
 import math
 import random
 import time
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.machines.device import Device, LinkLevel
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployments
-from dfcompile.language_models.planner import Demand, Plan, degrees_of, loads, parts_of, planned, plans, seconds_on
+from dfcompile.language_models.planner import Demand, Plan, costs_on, degrees_of, loads, parts_of, planned, plans
 from dfcompile.language_models.serving import Batching, Drafts, Lengths, Load, served_separately
 from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.kernel import StepChoices
@@ -27,6 +28,11 @@ EMPTY = Batch("none", (Sequences(1, 1),))
 def case_on(model: str, chips: int, gigabytes: int) -> Case:
     device = Device("x", {"bf16": 500e12}, 3e12, gigabytes * 10**9, links=(LinkLevel("sw", chips, 400e9),))
     return Case(read_model(model), EMPTY, device, uniform(FORMATS["bf16"]), StepChoices(), roofline)
+
+
+def seconds_on(case: Case, degrees: Degrees) -> Callable[[Batch], float]:
+    costs = costs_on(case, degrees)
+    return lambda batch: costs(batch).seconds
 
 
 def every_plan(case: Case, demand: Demand, chips: tuple[int, ...]) -> list[Plan]:

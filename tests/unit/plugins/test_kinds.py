@@ -115,6 +115,6 @@ def test_two_claims_of_one_name_name_both_and_the_listing_shows_them(packages: P
 
 def test_a_module_of_ours_that_cannot_be_imported_is_a_bug(packages: Path) -> None:
     write_package(packages, "kindlab", {"broken.py": "import nowhere"}, [])
-    kind = PluginKind("part", "parts", Partitioner, "kindlab", "dfcompile.parts", str)
+    kind = PluginKind("part", Partitioner, "kindlab", "dfcompile.parts", key=str)
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         kind.collect()

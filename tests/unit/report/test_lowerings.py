@@ -20,10 +20,7 @@ from tests.onnx_text import model_from_text
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("models") / "network.onnx"
-    text = (
-        "g (float[1,2,6,6] x) => (float[1,2,6,6] z) "
-        "{ a = Conv<pads=[1,1,1,1]>(x, w) r = Relu(a) b = Conv<pads=[1,1,1,1]>(r, w) z = Softmax(b) }"
-    )
+    text = "g (float[1,2,6,6] x) => (float[1,2,2,2] z) { a = Conv(x, w) r = Relu(a) b = Conv(r, w) z = Softmax(b) }"
     onnx.save(model_from_text(text, w=np.ones((2, 2, 3, 3), np.float32)), file)
     return file
 

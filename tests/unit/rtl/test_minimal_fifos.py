@@ -13,12 +13,11 @@ from dfcompile.rtl.folder import NamedCircuit
 from dfcompile.rtl.simulation import installed_simulators
 from dfcompile.scheduler.fifo import minimal_fifo_sizes
 from dfcompile.scheduler.simulation import Replay
-from tests.rtl.__main__ import counted
+from tests.rtl.__main__ import counted_apart
 from tests.strategies import with_operators
 from tests.unit.scheduler.streams import all_streamed, bypass
 
 INSTALLED = installed_simulators()
-TOGETHER = 60  # circuits of a design: Icarus takes the square of their number
 MACHINES = {
     "pass-through": Hardware(),
     "registered": Hardware(1),
@@ -52,8 +51,7 @@ def test_any_word_less_makes_circuits_slower_or_stops_them() -> None:
         never_full = replay.unlimited(dag).fifo_capacity.tolist()
         circuits += [circuit(dag, replay, never_full, f"{name}_whole"), circuit(dag, replay, sizes, name), *less]
         cases.append((kind, first, first + 1, len(circuits)))
-    designs = (circuits[at : at + TOGETHER] for at in range(0, len(circuits), TOGETHER))
-    cycles = [one for design in designs for one in counted(design, INSTALLED[0])[0]]
+    cycles = counted_apart(circuits, INSTALLED[0])
 
     stuck, slower = set[str](), set[str]()
     for kind, whole, minimal, end in cases:

@@ -71,8 +71,11 @@ def test_a_quantised_convolution_and_its_largest_values_are_bit_for_bit(tmp_path
 
 
 @pytest.mark.parametrize("simulator", INSTALLED)
-def test_every_simulator_reads_an_element_before_memory_gives_the_next(tmp_path: Path, simulator: str) -> None:
+def test_every_simulator_reads_an_element_before_memory_gives_the_next(
+    tmp_path: Path, simulator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Verilator runs parts of a process in an order of its own where it sees no dependence between them."""
+    monkeypatch.setenv("MAKEFLAGS", "OPT_GLOBAL=-O0 OPT_FAST=-O0")  # to compile takes seconds, to run no time
     graph = """g (float[8] x) => (float[8] y) {
         q = QuantizeLinear(x, s, z)
         y = DequantizeLinear(q, s, z)

@@ -69,7 +69,7 @@ def test_the_report_has_a_row_for_each_change_and_for_all() -> None:
 
 
 def test_the_page_and_the_table_have_both_schedules() -> None:
-    dag = cholesky(6, 64)
+    dag = cholesky(5, 64)
     run = schedules_of(dag, pes="16", what_if="ports=2")
     (other,) = run.report.results[0].schedule.what_if
 

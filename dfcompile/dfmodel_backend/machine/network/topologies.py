@@ -17,12 +17,11 @@ SWITCHLESS_CHIPS = 4  # so many chips are wired to each other without a switch
 MOST_DIMENSIONS = 4
 
 DIMENSION_KINDS = PluginKind(
-    singular="topology",
+    "topology",
+    DimensionKind,
+    "dfcompile.dfmodel_backend.machine.network.dimension_kind",
+    "dfcompile.topologies",
     plural="topologies",
-    type=DimensionKind,
-    package="dfcompile.dfmodel_backend.machine.network.dimension_kind",
-    group="dfcompile.topologies",
-    key=lambda kind: kind.name,
 )
 
 

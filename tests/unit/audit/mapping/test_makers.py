@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, TensorGroup
 from dfcompile.dfmodel_backend.machine import cost
-from dfcompile.dfmodel_backend.machine.system import Accelerator, System
+from dfcompile.dfmodel_backend.machine.system import Cores, System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding import program_shares
 from dfcompile.driver import explore
@@ -30,7 +30,7 @@ MADE = (
     (Conversions, "_time_ns", 2),
     (LeastCosts, "_all_memory_ns", 0.5),
     (LeastCosts, "cycles_on_chips", 0.5),
-    (Accelerator, "peak_gflops", 2),
+    (Cores, "peak_gflops", 2),
     (System, "dram_gb_per_s", 2),
     (Overlap, "time_ns", 0.5),
     (TensorGroup, "cost", 2),

@@ -13,20 +13,17 @@ from dfcompile.dfmodel_backend.check.decided_design import DecidedDesign
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.steps import network_ns
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility, parse_compatibility
-from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.system import Collective, Link
-from dfcompile.dfmodel_backend.options import DesignOptions
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
-from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
 from tests.examples import examples
-from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs
 from tests.unit.dfmodel_backend.machine.network.named_topologies import NAMED
+from tests.unit.dfmodel_backend.solved_designs import solved_design
 
 ORDERS: dict[int, list[tuple[str, ...]]] = {
     1: [("TP",), ("PP",), ("DP",)],
@@ -147,7 +144,7 @@ def test_the_narrowest_cut_is_counted_link_by_link(name: str) -> None:
     "name", ["serve_gpt3_prefill_genz_f10_4x", "dlrm_A_zionex_128", "fft_a100_1024", "hpl_h100_dgx1_1024"]
 )
 def test_a_damaged_time_of_exchange_is_rejected(name: str, compatibility: Compatibility) -> None:
-    solution = solve_design(read_design(DESIGNS / f"{name}.txt"), DesignOptions(compatibility=compatibility))
+    solution = solved_design(name, compatibility)
     steps = solution.figures.steps
     number = next(place for place, step in enumerate(steps) if step.network_ns > 0)
 

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
@@ -23,6 +22,7 @@ from dfcompile.records import replace
 from dfcompile.testing import check_solver
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.graphs import chain, machine
+from tests.unit.dfmodel_backend.solved_designs import solved_design
 
 
 @fusion_solver("one-by-one", is_exact=False, source="own")
@@ -136,9 +136,8 @@ def test_the_checker_of_solvers_tells_what_is_wrong() -> None:
         check_solver(solver_of(fickle))
 
 
-@cache
 def solved() -> DesignSolution:
-    return solve_design(read_design(DESIGNS / "mamba_scan_256k_rdu.txt"), DesignOptions())
+    return solved_design("mamba_scan_256k_rdu")
 
 
 def test_chains_of_designs_have_the_times_of_the_solver() -> None:

@@ -110,7 +110,7 @@ def test_stages_are_balanced_as_well_as_possible() -> None:
         cuts = [
             (*inner, len(costs)) for inner in itertools.combinations(range(1, len(costs)), stages - 1)
         ]  # fmt: skip
-        found = balanced(costs, stages)
+        found = balanced(tuple(costs), stages)
 
         assert len(found) == stages
         assert found[-1] == len(costs)
