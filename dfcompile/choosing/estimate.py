@@ -94,7 +94,8 @@ def _is_made(use: ArrayUse) -> bool:
 def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) -> dict[str, Fraction]:
     """Return about which part of each array in slices does not stay on the chip, of those that are made for others.
 
-    Where a schedule streams, what a task hands on to a single task is a slice as well.
+    Where a schedule streams, what a task hands on to a single task is a slice as well, unless all of these tasks run
+    at once.
 
     Depth first, tasks work on as many slices as P of them touch. Each slice is in memory until the last family has read
     it. SRAM holds what is there on the average, as far as there is room; the rest is moved.
@@ -102,14 +103,16 @@ def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = Fa
     if memory.sram_bytes == inf:
         return {}
     place = {number: at for at, number in enumerate(flow.order)}
-    lives = {}
+    found, lives = {}, {}
     taken = [0] * len(place)
     counts = {name: slices.count for name, slices in flow.slices.items()}
     if is_streamed:
-        counts.update(_handed_on(flow))
+        counts.update(_handed_on(flow, pes))
     for name, count in counts.items():
         use = flow.uses[name]
-        if _is_made(use):
+        if _is_made(use) and not count:
+            found[name] = Fraction(0)
+        elif _is_made(use):
             begin = min(place[number] for number, _ in use.writers)
             end = max(place[number] for number, _ in use.readers) + 1
             members = max(flow.families[number].members for number, _ in (*use.writers, *use.readers))
@@ -120,7 +123,6 @@ def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = Fa
     work = [flow.task_cycles[number].total for number in flow.order]
     done = list(accumulate(work, initial=0))
     needed = list(accumulate(map(mul, taken, work), initial=0))
-    found = {}
     for name, (begin, end) in lives.items():
         room = int(memory.sram_bytes) * (done[end] - done[begin])
         needs = needed[end] - needed[begin]
@@ -128,12 +130,14 @@ def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = Fa
     return found
 
 
-def _handed_on(flow: Flow) -> Iterator[tuple[str, int]]:
-    """Yield the arrays that tasks stream to single tasks, and how many tasks do."""
+def _handed_on(flow: Flow, pes: int) -> Iterator[tuple[str, int]]:
+    """Yield the arrays that tasks stream to single tasks, and how many tasks do; none if all of them run at once."""
     for name, use in flow.uses.items():
-        members = {flow.families[number].members for number, _ in (*use.writers, *use.readers)}
+        families = {number for number, _ in (*use.writers, *use.readers)}
+        members = {flow.families[number].members for number in families}
         if not use.is_buffer and len(members) == 1:
-            yield name, max(members)
+            count = max(members)
+            yield name, count if len(families) * count > pes else 0
 
 
 def _size(use: ArrayUse) -> int:

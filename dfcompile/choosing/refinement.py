@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import chain
+from itertools import chain, product
 from math import inf
 
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
@@ -103,12 +103,15 @@ class Refinement:
     def _alike(self, operators: Iterable[OperatorOptions], known: Candidate) -> Iterator[Candidate]:
         """Yield candidates of the known expansions and of the published ones, all operators in as many pieces.
 
-        What is cut alike streams to one another, which options alone do not tell.
+        What is cut alike streams to one another, which options alone do not tell; so do pieces to as many parts of sums.
         """
         if len(self._space.granularities) > 1:
             pieces = dict.fromkeys(option.pieces for each in operators for option in each.known)
-            for choices in dict.fromkeys((known.choices, next(self._space.uniform()).choices)):
-                yield from (Candidate(choices, replace(self._space.granularities[0], pieces=count)) for count in pieces)
+            for choices, count in product((known.choices, next(self._space.uniform()).choices), pieces):
+                granularity = replace(self._space.granularities[0], pieces=count)
+                yield Candidate(choices, granularity)
+                if count is not None:
+                    yield Candidate(self._space.in_parts(choices, count), granularity)
 
     def _least_cycles(self, options: Sequence[OperatorOption]) -> int:
         """Return what no estimate of operators with such options is below, as a rule."""

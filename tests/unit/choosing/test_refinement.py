@@ -5,12 +5,19 @@ import pytest
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import refinement
+from dfcompile.choosing.candidate import granularities, space_of
+from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.refinement import Refinement
+from dfcompile.choosing.scoring import NOTHING, Score, Scores
 from dfcompile.choosing.search import Selection
+from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.frontend import Program
-from dfcompile.options import Effort
+from dfcompile.lowering import known_alternatives
+from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from tests.onnx_text import program_from_text
-from tests.unit.choosing.automatic_choices import automatic, least_makespan
+from tests.unit.choosing.automatic_choices import TABLE, automatic, least_makespan
 
 OPTIONS = ScheduleOptions(2, "best", effort=Effort.QUICK)
 
@@ -102,3 +109,30 @@ def test_what_is_nearly_as_fast_as_the_best_is_changed_as_well() -> None:
     # With FIFOs of two elements 63 cycles are found, two changes away from what takes 65.
     assert found.score is not None
     assert found.score[0] <= 63
+
+
+class Estimates(Scores):
+    """Choices are as good as their estimates."""
+
+    limits = NOTHING
+
+    def of(self, sketch: Sketch) -> Score:
+        return (sketch.estimate.time,)
+
+
+def test_pieces_that_stream_to_as_many_parts_of_a_sum_are_looked_at() -> None:
+    program = program_from_text(
+        "g (float[16,36] x) => (float[1,1] y) { n = LayerNormalization(x, w) y = ReduceSum(n) }",
+        w=np.ones(36, np.float32),
+    )
+    sketches = Sketches(OutlinedModel(program, TABLE).outline, Volumes.EXACT, 12, Effort.QUICK, Memory(96, 4.0))
+    known = known_alternatives(program, TABLE)
+    space = space_of(known, TABLE, (), granularities(12), 12, has_all_values=True)
+    declared, scores = sketches.required(next(space.uniform())), Estimates()
+    before = Selection(declared, scores.of(declared), (), (), None, {}, NOTHING)
+    after = Refinement(space, sketches, scores).better(before, 0)
+
+    # Four pieces alone wait for all of what is written and read, four parts alone for one task before them.
+    assert after.score is not None
+    assert before.score == (2385,)
+    assert after.score[0] < 2000
