@@ -59,7 +59,10 @@ def test_what_tasks_stream_to_single_tasks_is_a_slice(pieces: int, part: Fractio
 @pytest.mark.parametrize(("pes", "part"), [(8, 0), (7, Fraction(20, 24))])
 def test_what_tasks_stream_to_tasks_that_run_at_once_takes_no_room(pes: int, part: Fraction) -> None:
     """Four tasks and four, room for four elements."""
-    assert moved_slices(handed_on(4), pes, Memory(16, 1.0), is_streamed=True) == {"r": part}
+    flow, memory = handed_on(4), Memory(16, 1.0)
+
+    assert moved_slices(flow, pes, memory, is_streamed=True, is_whole=True) == {"r": part}
+    assert moved_slices(flow, pes, memory, is_streamed=True) == {"r": Fraction(20, 24)}
 
 
 def handed_on(pieces: int) -> Flow:
