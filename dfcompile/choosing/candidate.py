@@ -92,6 +92,12 @@ class Space(Struct, frozen=True):
         inner = (Choice(op_type, names[second % len(names)]) for op_type, names in self.canonical.items())
         return self._complete((*outer, *inner))
 
+    def in_parts(self, choices: tuple[Choice, ...], count: int) -> tuple[Choice, ...]:
+        """Return choices with parametric expansions of so many parts for all canonical operators that have them."""
+        names = {of: name for of, known in self.canonical.items() for name in known if name.endswith(f"={count}}}")}
+        others = (choice for choice in choices if choice.op_type not in names or choice in self.fixed)
+        return (*others, *(Choice(op_type, name) for op_type, name in names.items()))
+
     def expansions_of(self, chosen: Iterable[ChosenExpansion]) -> dict[str, dict[str, str]]:
         """Return the expansions by operator and type, of types that offer several."""
         found: dict[str, dict[str, str]] = {}

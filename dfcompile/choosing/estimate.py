@@ -43,7 +43,7 @@ class _Way(Struct, frozen=True):
     moved: int
 
 
-def traffic(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) -> int:
+def traffic(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False, is_whole: bool = False) -> int:
     """Return about how many bytes the tasks of a flow move.
 
     Tasks of a family run in rounds of P. What several of a round read comes once, at least as one stream; what SRAM has
@@ -57,9 +57,10 @@ def traffic(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) 
         pes: number of processing elements P.
         memory: of the chip.
         is_streamed: whether a schedule streams at all.
+        is_whole: whether the flow is that of a whole model: where it is not, other tasks run at the same time.
     """
     stays = {name for name, use in flow.uses.items() if _stays(flow, use, memory)}
-    part_of = moved_slices(flow, pes, memory, is_streamed=is_streamed)
+    part_of = moved_slices(flow, pes, memory, is_streamed=is_streamed, is_whole=is_whole)
     stays.update(name for name, part in part_of.items() if not part)
     moved = sum(_size(flow.uses[name]) for name in stays if not flow.uses[name].writers)
     for family in flow.families:
@@ -91,10 +92,13 @@ def _is_made(use: ArrayUse) -> bool:
     return bool(use.writers) and bool(use.readers) and use.array.is_transient
 
 
-def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False) -> dict[str, Fraction]:
+def moved_slices(
+    flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False, is_whole: bool = False
+) -> dict[str, Fraction]:
     """Return about which part of each array in slices does not stay on the chip, of those that are made for others.
 
-    Where a schedule streams, what a task hands on to a single task is a slice as well.
+    Where a schedule streams, what a task hands on to a single task is a slice as well; in a whole model unless all of
+    these tasks may run at once.
 
     Depth first, tasks work on as many slices as P of them touch. Each slice is in memory until the last family has read
     it. SRAM holds what is there on the average, as far as there is room; the rest is moved.
@@ -102,14 +106,16 @@ def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = Fa
     if memory.sram_bytes == inf:
         return {}
     place = {number: at for at, number in enumerate(flow.order)}
-    lives = {}
+    found, lives = {}, {}
     taken = [0] * len(place)
     counts = {name: slices.count for name, slices in flow.slices.items()}
     if is_streamed:
-        counts.update(_handed_on(flow))
+        counts.update(_handed_on(flow, pes if is_whole else 0))
     for name, count in counts.items():
         use = flow.uses[name]
-        if _is_made(use):
+        if _is_made(use) and not count:
+            found[name] = Fraction(0)
+        elif _is_made(use):
             begin = min(place[number] for number, _ in use.writers)
             end = max(place[number] for number, _ in use.readers) + 1
             members = max(flow.families[number].members for number, _ in (*use.writers, *use.readers))
@@ -120,7 +126,6 @@ def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = Fa
     work = [flow.task_cycles[number].total for number in flow.order]
     done = list(accumulate(work, initial=0))
     needed = list(accumulate(map(mul, taken, work), initial=0))
-    found = {}
     for name, (begin, end) in lives.items():
         room = int(memory.sram_bytes) * (done[end] - done[begin])
         needs = needed[end] - needed[begin]
@@ -128,12 +133,14 @@ def moved_slices(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = Fa
     return found
 
 
-def _handed_on(flow: Flow) -> Iterator[tuple[str, int]]:
-    """Yield the arrays that tasks stream to single tasks, and how many tasks do."""
+def _handed_on(flow: Flow, at_once: int) -> Iterator[tuple[str, int]]:
+    """Yield the arrays that tasks stream to single tasks, and how many do; none if so many tasks run at once."""
     for name, use in flow.uses.items():
-        members = {flow.families[number].members for number, _ in (*use.writers, *use.readers)}
+        families = {number for number, _ in (*use.writers, *use.readers)}
+        members = {flow.families[number].members for number in families}
         if not use.is_buffer and len(members) == 1:
-            yield name, max(members)
+            count = max(members)
+            yield name, count if len(families) * count > at_once else 0
 
 
 def _size(use: ArrayUse) -> int:
@@ -279,7 +286,7 @@ def estimate(
         flow: families, and which of their reads are streams.
         pes: number of processing elements P.
         streams: whether a schedule streams at all, given the number of tasks and the elements of all streams; ``None``:
-            it does.
+            it does, and the flow is that of an operator alone.
         memory: of the chip; ``None``: it is not looked at.
         families: `families_of` the flow, if they are known.
     """
@@ -294,7 +301,10 @@ def estimate(
         families = [each.through_memory() for each in families]
     placing = Placing(flow.order, families, pes)
     placing.run()
-    moved = 0 if memory is None else memory.cycles(traffic(flow, pes, memory, is_streamed=is_streamed))
+    is_whole = streams is not None
+    moved = 0
+    if memory is not None:
+        moved = memory.cycles(traffic(flow, pes, memory, is_streamed=is_streamed, is_whole=is_whole))
     apart = sum(
         each.tasks.total for each in found if each.producers and all(other.slices > 1 for other in each.producers)
     )

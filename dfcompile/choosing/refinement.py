@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import chain
+from itertools import chain, product
 from math import inf
 
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
@@ -29,22 +29,24 @@ _NEAR = 50  # what takes longer by one part in so many is changed, too
 _IN_VAIN = 5 * _SCHEDULE  # of these in a row: what looks worse than they do is no better
 
 _Scored = tuple[Sketch, Score]
+LookedAt = dict[object, tuple[Candidate, float]]  # by the tasks that they give, with cycles, at least
 
 
 class Refinement:
     """Looks for a better choice for a small model by scheduling a few of all that there are."""
 
-    def __init__(self, space: Space, sketches: Sketches, scores: Scores) -> None:
+    def __init__(self, space: Space, sketches: Sketches, scores: Scores, earlier: LookedAt | None = None) -> None:
         """Say what is chosen from.
 
         Args:
             space: all that may be chosen, with all values of parametric expansions.
             sketches: of the model.
             scores: say what is to be small; in the first place cycles.
+            earlier: looked at on other numbers of processing elements: it counts, but is not scheduled again.
         """
-        self._space, self._sketches, self._scores = space, sketches, scores
+        self._space, self._sketches, self._scores, self._earlier = space, sketches, scores, earlier or {}
         self._left = _TRIES
-        self._looked_at: dict[object, tuple[Candidate, float]] = {}  # with cycles, at least
+        self.looked_at: LookedAt = {}
 
     def better(self, known: Selection, least_cycles: int) -> Selection:
         """Return a selection, or one of a better choice.
@@ -59,7 +61,7 @@ class Refinement:
         if not _is_worth_it(max(least_cycles, self._memory_cycles(known.sketch)), best):
             return known
         scheduled = ((rival.sketch, rival.score) for rival in known.rivals if rival.score is not None)
-        self._looked_at.update({_told(sketch): (sketch.candidate, score[0]) for sketch, score in scheduled})
+        self.looked_at.update({_told(sketch): (sketch.candidate, score[0]) for sketch, score in scheduled})
         operators = self._operators()
         options = list(_by_time(operators))
         fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
@@ -87,7 +89,7 @@ class Refinement:
         What is best may be so by pieces that suit nothing else.
         """
         yield from (best[0].candidate, alone)
-        near = ((cycles, number, each) for number, (each, cycles) in enumerate(self._looked_at.values()))
+        near = ((cycles, number, each) for number, (each, cycles) in enumerate(self.looked_at.values()))
         yield from (each for cycles, _, each in sorted(near) if (cycles - best[1][0]) * _NEAR <= best[1][0])
 
     def _operators(self) -> tuple[OperatorOptions, ...]:
@@ -103,12 +105,15 @@ class Refinement:
     def _alike(self, operators: Iterable[OperatorOptions], known: Candidate) -> Iterator[Candidate]:
         """Yield candidates of the known expansions and of the published ones, all operators in as many pieces.
 
-        What is cut alike streams to one another, which options alone do not tell.
+        What is cut alike streams to one another, pieces to parts of sums as well, which options alone do not tell.
         """
         if len(self._space.granularities) > 1:
             pieces = dict.fromkeys(option.pieces for each in operators for option in each.known)
-            for choices in dict.fromkeys((known.choices, next(self._space.uniform()).choices)):
-                yield from (Candidate(choices, replace(self._space.granularities[0], pieces=count)) for count in pieces)
+            for choices, count in product((known.choices, next(self._space.uniform()).choices), pieces):
+                granularity = replace(self._space.granularities[0], pieces=count)
+                yield Candidate(choices, granularity)
+                if count is not None:
+                    yield Candidate(self._space.in_parts(choices, count), granularity)
 
     def _least_cycles(self, options: Sequence[OperatorOption]) -> int:
         """Return what no estimate of operators with such options is below, as a rule."""
@@ -136,7 +141,7 @@ class Refinement:
         """
         found: dict[object, Sketch] = {}
         for sketch in map(self._sketches.of, candidates):
-            if sketch is not None and _told(sketch) not in self._looked_at:
+            if sketch is not None and _told(sketch) not in self.looked_at:
                 least = max(sketch.estimate.bound_cycles, self._memory_cycles(sketch))
                 if _is_worth_it(least, best):
                     found.setdefault(_told(sketch), sketch)
@@ -159,15 +164,19 @@ class Refinement:
                 break
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
+            if (told := _told(sketch)) in self._earlier:
+                self.looked_at[told] = self._earlier[told]
+                self._left -= _SCHEDULE
+                continue
             plan = self._scores.planned(sketch)
-            self._looked_at[_told(sketch)] = sketch.candidate, plan[0] if plan else inf
+            self.looked_at[told] = sketch.candidate, plan[0] if plan else inf
             # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
             if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
                 self._left -= 1
                 continue
             self._left -= _SCHEDULE
             score = self._scores.of(sketch)
-            self._looked_at[_told(sketch)] = sketch.candidate, score[0]
+            self.looked_at[told] = sketch.candidate, score[0]
             if score < best[1]:
                 best, enough = (sketch, score), self._left - _IN_VAIN
         return best
@@ -185,7 +194,7 @@ def _is_worth_it(least_cycles: float, best: _Scored) -> bool:
 def _told(sketch: Sketch) -> object:
     """Return what tells which tasks a choice gives: several numbers of pieces or of parts may give the same."""
     chosen = tuple((each.origin, each.op_type, base_name(each.name)) for each in sketch.outline.chosen)
-    return chosen, sketch.estimate.families
+    return chosen, tuple((each.tasks, each.producers) for each in sketch.estimate.families)
 
 
 def _different(options: Iterable[OperatorOption]) -> tuple[OperatorOption, ...]:

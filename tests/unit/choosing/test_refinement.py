@@ -5,12 +5,19 @@ import pytest
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import refinement
+from dfcompile.choosing.candidate import Candidate, granularities, space_of
+from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.refinement import LookedAt, Refinement
+from dfcompile.choosing.scoring import NOTHING, Score, Scores
 from dfcompile.choosing.search import Selection
+from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.frontend import Program
-from dfcompile.options import Effort
+from dfcompile.lowering import known_alternatives
+from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from tests.onnx_text import program_from_text
-from tests.unit.choosing.automatic_choices import automatic, least_makespan
+from tests.unit.choosing.automatic_choices import TABLE, automatic, least_makespan
 
 OPTIONS = ScheduleOptions(2, "best", effort=Effort.QUICK)
 
@@ -102,3 +109,54 @@ def test_what_is_nearly_as_fast_as_the_best_is_changed_as_well() -> None:
     # With FIFOs of two elements 63 cycles are found, two changes away from what takes 65.
     assert found.score is not None
     assert found.score[0] <= 63
+
+
+class Estimates(Scores):
+    """Choices are as good as their estimates; notes those that are asked for."""
+
+    limits = NOTHING
+
+    def __init__(self) -> None:
+        self.asked = list[Candidate]()
+
+    def of(self, sketch: Sketch) -> Score:
+        self.asked.append(sketch.candidate)
+        return (sketch.estimate.time,)
+
+
+PROGRAM = program_from_text(
+    "g (float[16,36] x) => (float[1,1] y) { n = LayerNormalization(x, w) y = ReduceSum(n) }", w=np.ones(36, np.float32)
+)
+OUTLINES = OutlinedModel(PROGRAM, TABLE)
+
+
+def refined(scores: Estimates, pes: int = 12, earlier: LookedAt | None = None) -> tuple[Score, LookedAt]:
+    """Return the score of what becomes of the published choice, and what was looked at."""
+    sketches = Sketches(OUTLINES.outline, Volumes.EXACT, pes, Effort.QUICK, Memory(96, 4.0))
+    known = known_alternatives(PROGRAM, TABLE)
+    space = space_of(known, TABLE, (), granularities(pes), pes, has_all_values=True)
+    declared = sketches.required(next(space.uniform()))
+    before = Selection(declared, scores.of(declared), (), (), None, {}, NOTHING)
+    refinement = Refinement(space, sketches, scores, earlier)
+    after = refinement.better(before, 0)
+    assert after.score is not None
+    return after.score, refinement.looked_at
+
+
+def test_pieces_that_stream_to_as_many_parts_of_a_sum_are_looked_at() -> None:
+    score, _ = refined(Estimates())
+
+    # Published it takes 2,385 cycles. Four pieces alone wait for all of what is written and read, four parts alone for
+    # the one task before them.
+    assert score[0] < 2000
+
+
+def test_what_was_scheduled_on_other_numbers_of_elements_is_not_scheduled_again() -> None:
+    """Pieces for 12 elements may give the tasks of pieces for 6."""
+    first, again, afterwards = Estimates(), Estimates(), Estimates()
+    _, looked_at = refined(first)
+    refined(again, 6)
+    refined(afterwards, 6, looked_at)
+
+    assert set(again.asked[1:]) & set(first.asked[1:])
+    assert not set(afterwards.asked[1:]) & set(first.asked[1:])

@@ -50,9 +50,22 @@ def test_slices_share_the_room() -> None:
 @pytest.mark.parametrize(("pieces", "part"), [(24, 0), (12, Fraction(1, 2)), (1, Fraction(23, 24))])
 def test_what_tasks_stream_to_single_tasks_is_a_slice(pieces: int, part: Fraction) -> None:
     """Room for one element of 24."""
-    program = program_from_text("g (float[24] x) => (float[24] y) { r = Relu(x) y = Tanh(r) }")
-    outline = OutlinedModel(program, registered_expansions()).outline(())
-    flow = flow_of(outline.graph, ExtractionOptions(granularity=Granularity(pieces=pieces)))
+    flow = handed_on(pieces)
 
     assert moved_slices(flow, 1, Memory(4, 1.0), is_streamed=True) == {"r": part}
     assert moved_slices(flow, 1, Memory(4, 1.0)) == {}
+
+
+@pytest.mark.parametrize(("pes", "part"), [(8, 0), (7, Fraction(20, 24))])
+def test_what_tasks_stream_to_tasks_that_run_at_once_takes_no_room(pes: int, part: Fraction) -> None:
+    """Four tasks and four, room for four elements."""
+    flow, memory = handed_on(4), Memory(16, 1.0)
+
+    assert moved_slices(flow, pes, memory, is_streamed=True, is_whole=True) == {"r": part}
+    assert moved_slices(flow, pes, memory, is_streamed=True) == {"r": Fraction(20, 24)}
+
+
+def handed_on(pieces: int) -> Flow:
+    program = program_from_text("g (float[24] x) => (float[24] y) { r = Relu(x) y = Tanh(r) }")
+    outline = OutlinedModel(program, registered_expansions()).outline(())
+    return flow_of(outline.graph, ExtractionOptions(granularity=Granularity(pieces=pieces)))
