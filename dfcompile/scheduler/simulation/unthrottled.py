@@ -18,30 +18,28 @@ from dfcompile.scheduler.simulation.stretch import StreamingUnit, later
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
+_SEARCHED = 512  # elements of a FIFO
 
 
 def _most_held(puts: Int64, free: Int64) -> int:
     """Return the most elements that are in a FIFO at a time, at least 1.
 
-    With p places an element is written when that of the one p before it is free again. How many are needed is found by
-    doubling, then halving: to compare all elements takes less time than to search for each of them.
+    With p places an element is written when that of the one p before it is free again. How many some elements need,
+    evenly spread, is searched for: those between need fewer than that distance more. How many all need is found by
+    halving: to compare all elements takes less time than to search for each of them.
 
     Args:
         puts: cycle in which each element is written, ascending.
         free: first cycle in which its place may be written again, ascending.
     """
-
-    def suffice(places: int) -> bool:
-        written = puts[places:]
-        return bool((free[: len(written)] <= written).all())
-
-    most = 1
-    while not suffice(most):
-        most *= 2
-    too_few = most // 2
+    distance = max(len(puts) // _SEARCHED, 1)
+    held = puts.searchsorted(free[::distance]) - np.arange(0, len(puts), distance)
+    most = int(held.max(initial=1)) + distance - 1
+    too_few = most - distance
     while most - too_few > 1:
         half = (too_few + most) // 2
-        too_few, most = (too_few, half) if suffice(half) else (half, most)
+        written = puts[half:]
+        too_few, most = (too_few, half) if bool((free[: len(written)] <= written).all()) else (half, most)
     return most
 
 
