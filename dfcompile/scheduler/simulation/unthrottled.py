@@ -6,13 +6,10 @@ cost is that of one visit per task, and memory does not hold the whole traffic. 
 are never full either: with them each access is in the same cycle.
 """
 
-from itertools import accumulate
-
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, Rows, sequence_of
-from dfcompile.scheduler.simulation.access_times import running_maxima
 from dfcompile.scheduler.simulation.replay import UnitTimes
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, later
 
@@ -78,31 +75,38 @@ class _Replaying:
         self.read_stall, self.peak = [0] * len(unit.edges), [0] * len(unit.edges)  # peak: delays no write
 
     def run(self, release: tuple[int, ...]) -> None:
+        unit, end, written, readers = self._unit, self.end, self._written, self._readers
+        waits, filling, inputs, source = unit.waits, unit.filling, unit.inputs, unit.source
         for node, first in enumerate(release):
-            awaited = max([first, *[self.end[other] for other in self._unit.waits[node]]])
-            self._visit(node, awaited + self._unit.filling[node])
-            for edge in self._unit.inputs[node]:
-                source = self._unit.source[edge]
-                self._readers[source] -= 1
-                if not self._readers[source]:
-                    self._written[source] = None  # its last reader has been
+            awaited = max([first, *[end[other] for other in waits[node]]]) if waits[node] else first
+            self._visit(node, awaited + filling[node])
+            for edge in inputs[node]:
+                readers[source[edge]] -= 1
+                if not readers[source[edge]]:
+                    written[source[edge]] = None  # its last reader has been
 
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
-        sequence = self._sequence(node)
+        sequence, inputs = self._sequence(node), self._unit.inputs[node]
         self.start[node], self.end[node] = clock, clock + sequence.cycles + self._unit.draining[node]
-        read_at, forward = self._unit.read_at, self._unit.forward
-        delays = (
-            self._written_to(edge) - (sequence.get_waits + (read_at[edge] - forward[edge]))
-            for edge in self._unit.inputs[node]
-        )
-        rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
-        if not rows:
+        if not inputs:
             if self._readers[node]:
                 self._written[node] = clock + sequence.put_waits
             return
-        largest = running_maxima(clock, rows[-1])
-        self.start[node] = int(largest[1]) if len(largest) > 1 else clock
+        largest = np.empty(len(sequence.get_waits) + 1, dtype=np.int64)  # from the clock on, of all delays up to each
+        largest[0] = clock
+        rows: list[Int64] = []
+        for edge in inputs:
+            delay = largest[1:] if edge == inputs[-1] else np.empty_like(sequence.get_waits)
+            np.subtract(self._written_to(edge), sequence.get_waits, out=delay)
+            if shift := self._unit.forward[edge] - self._unit.read_at[edge]:
+                delay += shift
+            if rows:
+                np.maximum(rows[-1], delay, out=delay)
+            rows.append(delay)
+        np.maximum.accumulate(largest, out=largest)
+        if len(largest) > 1:
+            self.start[node] = int(largest[1])
         self.end[node] = int(largest[-1]) + sequence.cycles + self._unit.draining[node]
         if self._readers[node]:
             self._written[node] = largest[sequence.gets_before] + sequence.put_waits
@@ -128,11 +132,12 @@ class _Replaying:
 
     def _sequence(self, node: int) -> AccessSequence:
         unit = self._unit
-        whole = Place(unit.reads[node], unit.writes[node])
-        key = (whole.reads, whole.writes, unit.rows[node], bool(unit.inputs[node]), bool(unit.outputs[node]))
+        gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
+        key = (unit.reads[node], unit.writes[node], unit.rows[node], gets, puts)
         found = self._sequences.get(key)
         if found is None:
-            found = sequence_of(whole, Place(0, 0), whole, unit.rows[node], gets=key[3], puts=key[4])
+            whole = Place(unit.reads[node], unit.writes[node])
+            found = sequence_of(whole, Place(0, 0), whole, unit.rows[node], gets=gets, puts=puts)
             if max(whole.reads, whole.writes) <= _KEPT_ACCESSES and len(self._sequences) < _KEPT_SEQUENCES:
                 self._sequences[key] = found
         return found
