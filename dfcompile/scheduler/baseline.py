@@ -4,7 +4,7 @@ Tasks are put into idle gaps of processing elements. What depends on no input of
 what it makes waits for less time in memory.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
@@ -55,6 +55,12 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int, hardware: Hardware = LIT
             end += ready
             element.append(NO_PE)
             continue
+        if len(ready) == 1:
+            booked, pe = machine.place_one(ready[0], work[begin])
+            element.append(pe)
+            start.append(booked)
+            end.append(booked + work[begin])
+            continue
         for time, alike in groupby(ready):
             for booked, elements in machine.place(time, work[begin], sum(1 for _ in alike)):
                 element += elements
@@ -62,8 +68,8 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int, hardware: Hardware = LIT
                 end += [booked + work[begin]] * len(elements)
     makespan = max(end, default=0)
     begun, ended = (int64_column(column)[place] for column in (start, end))
-    pe = np.array(element, dtype=np.int32)[place]
-    return NonStreamingSchedule(pes, frozen(pe), frozen(begun), frozen(ended), makespan)
+    elements_of = np.array(element, dtype=np.int32)[place]
+    return NonStreamingSchedule(pes, frozen(elements_of), frozen(begun), frozen(ended), makespan)
 
 
 class _Machine:
@@ -81,10 +87,7 @@ class _Machine:
         this leaves is for the others.
         """
         while count:
-            before = bisect_left(self._ends, (ready + 1,))
-            is_unused = not before and len(self._ends) < self._pes
-            # The element that ends latest up to then, else one unused, else the one that ends first.
-            end = 0 if is_unused else self._ends[before - 1 if before else 0][0]
+            end, is_unused = self._end_before(ready)
             begin = max(end, ready)
             booked = self._gaps.book(ready, duration, begin, count)
             yield from ((cycle, [pe]) for cycle, pe in booked)
@@ -98,6 +101,30 @@ class _Machine:
                 self._gaps.add(end, begin, pe)
             yield begin, elements
             count -= len(elements)
+
+    def place_one(self, ready: int, duration: int) -> tuple[int, int]:
+        """Book the earliest ``duration`` cycles from ``ready`` on once; return the start, and the element."""
+        end, is_unused = self._end_before(ready)
+        begin = max(end, ready)
+        booked = self._gaps.book(ready, duration, begin, 1)
+        if booked:
+            return booked[0]
+        # The lowest of those that end then stands last.
+        pe = len(self._ends) if is_unused else -self._ends.pop(bisect_left(self._ends, (end + 1,)) - 1)[1]
+        insort(self._ends, (begin + duration, -pe))
+        if end < begin:
+            self._gaps.add(end, begin, pe)
+        return begin, pe
+
+    def _end_before(self, ready: int) -> tuple[int, bool]:
+        """Return the end of the element that ends latest up to a cycle, else of one unused, else of that which ends first.
+
+        Returns:
+            Also whether it is unused.
+        """
+        before = bisect_left(self._ends, (ready + 1,))
+        is_unused = not before and len(self._ends) < self._pes
+        return 0 if is_unused else self._ends[before - 1 if before else 0][0], is_unused
 
     def _taken(self, end: int, most: int) -> Sequence[int]:
         """Take out elements that end in a cycle, in order."""
