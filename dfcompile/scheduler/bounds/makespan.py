@@ -233,7 +233,8 @@ def _earliest_together(
     place[nodes] = np.arange(count)
     ends = dag.edge_target, dag.edge_source
     node, other = ends[::-1] if backwards else ends
-    most = int(np.bincount(node, minlength=1).max()) if len(node) and not backwards else 0
+    awaiting = node[dag.is_computational[node]]  # only tasks may have to wait for elements
+    most = int(np.bincount(awaiting).max(initial=0)) if not backwards else 0
     if most >= pes or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
         return None
     parts = apart(count, place[node], place[other])
