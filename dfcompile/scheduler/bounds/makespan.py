@@ -7,6 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.analysis import apart, longest_paths
+from dfcompile.distinct import distinct
 from dfcompile.scheduler.bounds.crossing import alike, counting_bound, crossing_bound, some_values
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, stream_delays
@@ -209,7 +210,8 @@ def _earliest(
             if streamed_end[other] > streams:
                 streams = streamed_end[other]
         if not backwards and len(above) >= pes:
-            begin = max(begin, _ended(sorted({parent for parent in above if task[parent]}), start, work, pes))
+            producers = {parent for parent in above if task[parent]}
+            begin = max(begin, _ended([start[each] for each in producers], [work[each] for each in producers], pes))
         if gone is not None and end[gone] > begin:
             begin = end[gone]
         start[node], first[node] = begin, begin + until_first[node]
@@ -226,16 +228,15 @@ def _earliest_together(
     """Return the same where no path waits, at once for all nodes that follow one another and do not wait.
 
     Returns:
-        ``None`` where these are few, or elements are so few that producers may have to wait for them.
+        ``None`` where these are few, or elements are so few that many wait for producers that wait for one another.
     """
     nodes, count = np.array(order, dtype=np.int64), dag.nodes_count
     place = np.empty(count, dtype=np.int64)
     place[nodes] = np.arange(count)
     ends = dag.edge_target, dag.edge_source
     node, other = ends[::-1] if backwards else ends
-    awaiting = node[dag.is_computational[node]]  # only tasks may have to wait for elements
-    most = int(np.bincount(awaiting).max(initial=0)) if not backwards else 0
-    if most >= pes or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
+    is_late = dag.is_computational & (np.bincount(node, minlength=count) >= pes) & (not backwards)
+    if int(is_late.sum()) * _FEWEST > count or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
         return None
     parts = apart(count, place[node], place[other])
     if len(parts) * _FEWEST > count:
@@ -253,6 +254,10 @@ def _earliest_together(
         for latest, column in ((ready, first), (ended, end), (streams, streamed_end)):
             np.maximum.at(latest, at, column[above])
         is_task = dag.is_computational[own]
+        for late in np.flatnonzero(is_late[own]).tolist():  # their producers may have to wait for one another
+            producers = distinct(above[slice(*np.searchsorted(at, [late, late + 1]))])
+            producers = producers[dag.is_computational[producers]]
+            ready[late] = max(ready[late], _ended(start[producers].tolist(), dag.work[producers].tolist(), pes))
         ready = np.where(is_task, ready, ended)
         over = np.where(streams == NO_STREAM, 0, streams + after_last[own])
         ended = np.where(is_task, np.maximum(ready + dag.work[own], over), ended)
@@ -261,13 +266,10 @@ def _earliest_together(
     return start.tolist(), end.tolist()
 
 
-def _ended(producers: list[int], start: list[int], work: list[int], pes: int) -> int:
+def _ended(starts: list[int], works: list[int], pes: int) -> int:
     """Return when all but ``P - 1`` of a task's producers can have ended: one element runs ``ceil(count / P)``."""
-    rounds = -(-(len(producers) - pes + 1) // pes)
-    if rounds <= 0:
-        return 0
-    shortest = sorted(work[producer] for producer in producers)[:rounds]
-    return min(start[producer] for producer in producers) + sum(shortest)
+    rounds = -(-(len(starts) - pes + 1) // pes)
+    return min(starts) + sum(sorted(works)[:rounds]) if rounds > 0 else 0
 
 
 class _TaskPaths:
