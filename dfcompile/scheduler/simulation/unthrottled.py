@@ -31,7 +31,7 @@ def _most_held(puts: Int64, free: Int64) -> int:
     """
     distance = max(len(puts) // _SEARCHED, 1)
     held = puts.searchsorted(free[::distance]) - np.arange(0, len(puts), distance)
-    most = int(held.max(initial=1)) + distance - 1
+    most = int(np.maximum.reduce(held, initial=1)) + distance - 1
     too_few = most - distance
     while most - too_few > 1:
         half = (too_few + most) // 2
@@ -116,19 +116,18 @@ class _Replaying:
     def _account(self, node: int, clock: int, sequence: AccessSequence, delays: tuple[list[Int64], Int64]) -> None:
         """Add up the stalls of a task's reads, and find how full its FIFOs get."""
         rows, largest = delays
-        before: Int64 | None = None
-        first_before = clock
+        first_before, sum_before = clock, int(np.add.reduce(largest[:-1]))
+        hop = self._unit.hop_cycles
         for place, edge in enumerate(self._unit.inputs[node]):
             is_last = place == len(rows) - 1
             delay = largest[1:] if is_last else np.maximum(largest[:-1], rows[place])
-            stall = int(delay.sum()) - int((largest[:-1] if before is None else before).sum())
-            first = int(delay[0])
+            first, total = int(delay[0]), int(np.add.reduce(delay))
             # What a task waits for its first elements comes before its start.
-            self.read_stall[edge] += stall - (first - first_before)
-            before, first_before = delay, first
-            puts, hop = self._written_to(edge), self._unit.hop_cycles
-            free = delay + (sequence.get_waits + (self._unit.read_at[edge] + hop))
-            self.peak[edge] = _most_held(puts, free if hop else free + 1)
+            self.read_stall[edge] += total - sum_before - (first - first_before)
+            first_before, sum_before = first, total
+            free = delay + sequence.get_waits
+            free += self._unit.read_at[edge] + (hop or 1)
+            self.peak[edge] = _most_held(self._written_to(edge), free)
 
     def _sequence(self, node: int) -> AccessSequence:
         unit = self._unit
