@@ -46,13 +46,13 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int, hardware: Hardware = LIT
     count = len(order)
     place = np.empty_like(order)
     place[order] = np.arange(count)
-    work, computational = memoryview(cycles[order]), dag.is_computational[order].tolist()
+    work, computational = cycles[order].data, dag.is_computational[order].tolist()
     parents, first, last = place[dag.edge_source[dag.in_edges]], dag.in_start[order], dag.in_start[order + 1]
-    parent, begins_at, ends_at = memoryview(parents), memoryview(first), memoryview(last)
+    parent, begins_at, ends_at = parents.data, first.data, last.data
     machine = _Machine(min(pes, max(dag.tasks_count, 1)))  # no more can be used
     # In that order: as columns where many tasks are placed together, and number by number.
     columns, element = np.zeros((2, count), dtype=np.int64), np.full(count, NO_PE, dtype=np.int32)
-    start, end = (memoryview(column) for column in columns)
+    start, end = (column.data for column in columns)
     for begin, stop in pairwise(begins):
         if stop - begin > _FEW:
             runs = _runs(_latest(columns[1], parents, first[begin:stop], last[begin:stop]))
@@ -145,10 +145,10 @@ class _Machine:
         return begin, pe
 
     def _end_before(self, ready: int) -> tuple[int, bool]:
-        """Return the end of the element that ends latest up to a cycle, else of one unused, else of that which ends first.
+        """Return the end of the element that ends latest up to a cycle, else 0 of an unused one, else the first end.
 
         Returns:
-            Also whether it is unused.
+            Also whether it is an unused one.
         """
         before = bisect_left(self._ends, (ready + 1,))
         is_unused = not before and len(self._ends) < self._pes

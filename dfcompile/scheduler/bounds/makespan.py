@@ -123,7 +123,7 @@ def _windows(dag: CanonicalDag, pes: int, *, each_element: bool) -> Columns:
     tail, left = _earliest_of_all(dag, order[::-1], pes, path_pes, backwards=True)
     if dag.tasks_count > pes and is_energy_known(dag.tasks_count):
         ahead, back = directions(dag)
-        columns = []
+        columns: list[list[int]] = []
         for direction, starts, ends in ((ahead, head, end), (back, tail, left)):
             times = starts.tolist(), ends.tolist()
             columns += with_energy(direction, dag.is_computational, dag.work, pes, times)
@@ -233,9 +233,7 @@ def _earliest(
     return start, end
 
 
-def _earliest_together(
-    dag: CanonicalDag, order: Int32, pes: int, *, backwards: bool
-) -> tuple[Int64, Int64] | None:
+def _earliest_together(dag: CanonicalDag, order: Int32, pes: int, *, backwards: bool) -> tuple[Int64, Int64] | None:
     """Return the same where no path waits, at once for all nodes that follow one another and do not wait.
 
     Returns:

@@ -25,7 +25,7 @@ from dfcompile.canonical_dag import topological_order
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.options import Timing
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, direction, earliest, released, stream_delays
+from dfcompile.scheduler.bounds.precedence import Direction, direction, earliest, released, stream_delays
 from dfcompile.scheduler.fifo import whole_streams
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
@@ -246,18 +246,7 @@ class _Placing:
         start, end, task, rank, awaited = self._start, self.end, self._task, self._rank, self._awaited
         latest, release, count = rule.latest, rule.release, len(task)
         for node in nodes:  # grows while it is read
-            begin = least = 0
-            for other, to_start, to_end in awaited[node]:  # as `released`, without a call for each node
-                last = end[other]
-                if to_start == NO_STREAM:
-                    if last > begin:
-                        begin = last
-                    continue
-                first = start[other] + to_start
-                if first > begin:
-                    begin = first
-                if last + to_end > least:
-                    least = last + to_end
+            begin, least = released(awaited[node], start, end)
             if not task[node]:
                 start[node] = end[node] = begin
                 nodes.extend(self._ready_after(node))
