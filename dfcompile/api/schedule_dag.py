@@ -17,9 +17,7 @@ from dfcompile.dfmodel_backend import load_system
 from dfcompile.dfmodel_backend.machine.plausibility import require_types
 from dfcompile.dfmodel_backend.machine.system import OnChipStreams
 from dfcompile.errors import UserError
-from dfcompile.frontend import CANONICAL
 from dfcompile.host.stages import counted
-from dfcompile.lowering.expansion import registered_expansions
 from dfcompile.options import (
     DEFAULT_SLACK,
     DagOptions,
@@ -102,6 +100,9 @@ def run_of(asked: DagOptions, dag: CanonicalDag, show: ShowStage = show_nothing,
     choices, warnings = schedule_choices(asked)
     streams = _streams(asked)
     if streams.operator_pipeline_cycles:
+        from dfcompile.frontend import CANONICAL  # most machines state nothing of operators
+        from dfcompile.lowering.expansion import registered_expansions
+
         kernels = (kernel.op for kernel in dag.kernels)
         require_types(streams, (*registered_expansions().op_types(CANONICAL), *kernels))
     selection = Selection(asked.objective, DEFAULT_SLACK if asked.slack is None else asked.slack, front=asked.front)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,9 @@ from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.distinct import distinct
 
 Column = npt.NDArray[np.integer]
+
+_FEWEST = 32  # vertices of a level, in the mean: fewer are looked at one by one
+_LOOKED_AT = 16  # levels after which that shows
 
 
 class Graph:
@@ -32,16 +36,42 @@ class Graph:
         found = Graph(self.count, self._target, self._source)
         if len(self.order) == self.count:
             found.order = self.order[::-1]
+            found.levels = None if self.levels is None else self.levels[::-1]
         return found
 
     @cached_property
-    def order(self) -> list[int]:
-        """The vertices along the edges, without those on a cycle or behind one."""
-        if (self._source < self._target).all():
-            return list(range(self.count))
+    def levels(self) -> list[Int64] | None:
+        """The vertices in levels, each behind those before it; ``None`` where these are narrow."""
+        consumers, start = self._by_source
+        missing = np.bincount(self._target, minlength=self.count)
+        levels, reached = list[Int64](), 0
+        level = np.flatnonzero(missing == 0)
+        while len(level):
+            levels.append(level)
+            reached += len(level)
+            if len(levels) * _FEWEST > reached + _FEWEST * _LOOKED_AT or len(levels) * _FEWEST > self.count:
+                return None
+            edges = start[level + 1] - start[level]
+            skipped = start[level] - (np.cumsum(edges) - edges)
+            ends = consumers[np.repeat(skipped, edges) + np.arange(int(edges.sum()))]
+            np.subtract.at(missing, ends, 1)
+            level = distinct(ends[missing[ends] == 0]).astype(np.int64)
+        return levels
+
+    @property
+    def _by_source(self) -> tuple[Column, Int64]:
+        """Targets of the edges by their sources, and where those of each vertex begin."""
         by_source = np.argsort(self._source, kind="stable")
-        consumers = self._target[by_source].tolist()
-        start = np.searchsorted(self._source[by_source], np.arange(self.count + 1)).tolist()
+        return self._target[by_source], np.searchsorted(self._source[by_source], np.arange(self.count + 1))
+
+    @cached_property
+    def order(self) -> Int64:
+        """The vertices along the edges, without those on a cycle or behind one."""
+        if self.levels is not None:
+            return np.concatenate([np.zeros(0, dtype=np.int64), *self.levels])
+        if (self._source < self._target).all():
+            return np.arange(self.count)
+        consumers, start = (column.tolist() for column in self._by_source)
         missing = np.bincount(self._target, minlength=self.count).tolist()
         waiting = deque(vertex for vertex, count in enumerate(missing) if not count)
         order = []
@@ -52,7 +82,7 @@ class Graph:
                 missing[consumer] -= 1
                 if not missing[consumer]:
                     waiting.append(consumer)
-        return order
+        return np.array(order, dtype=np.int64)
 
     @cached_property
     def edges(self) -> tuple[Column, Column]:
@@ -65,29 +95,24 @@ class Graph:
 
     def longest_to(self, length: Int64) -> Int64:
         """Return the largest sum of lengths along a path that ends with each vertex; 0 on cycles and behind them."""
-        reached = np.zeros(self.count, dtype=np.int64)
+        reached, nothing = np.zeros((2, self.count), dtype=np.int64)
         reached[self.order] = length[self.order]
-        source, target = self.edges
-        found = reached.tolist()
-        for before, vertex, own in zip(source.tolist(), target.tolist(), length[target].tolist(), strict=True):
-            if found[before] + own > found[vertex]:
-                found[vertex] = found[before] + own
-        return np.array(found, dtype=np.int64)
+        return _earliest(self, nothing.astype(np.bool_), (reached, nothing, nothing))[1]
 
 
 def components_of(count: int, source: Column, target: Column) -> Int64:
-    """Return for each vertex one that stands for all that it is connected with, whichever way edges lead."""
-    above = list(range(count))
-    for one, other in zip(source.tolist(), target.tolist(), strict=True):
-        first, second = one, other
-        while above[first] != first:
-            above[first] = first = above[above[first]]
-        while above[second] != second:
-            above[second] = second = above[above[second]]
-        above[first] = second
-    found = np.array(above, dtype=np.int64)
-    while (found[found] != found).any():
-        found = found[found]
+    """Return for each vertex one that stands for all that it is connected with, whichever way edges lead.
+
+    Where an edge joins two that stand for others, the higher one comes under the lowest that it is joined to.
+    """
+    found = np.arange(count, dtype=np.int64)
+    one, other = found[source], found[target]
+    while len(one):
+        np.minimum.at(found, np.maximum(one, other), np.minimum(one, other))
+        while (found[found] != found).any():
+            found = found[found]
+        one, other = found[one], found[other]
+        one, other = one[one != other], other[one != other]
     return found
 
 
@@ -110,10 +135,12 @@ def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
         cycles: of each node, shape [nodes].
     """
     source, target = graph.edges
+    streams = tasks[source] & tasks[target]
+    if graph.levels is not None:
+        return _earliest_by_levels(graph, graph.levels, streams, cycles)
     work, to_first, from_last = (column.tolist() for column in cycles)
     start, end = [0] * len(work), list(work)
-    streams = (tasks[source] & tasks[target]).tolist()
-    for other, node, is_stream in zip(source.tolist(), target.tolist(), streams, strict=True):
+    for other, node, is_stream in zip(source.tolist(), target.tolist(), streams.tolist(), strict=True):
         ready = end[other]
         if is_stream:
             if ready + from_last[node] > end[node]:
@@ -124,6 +151,23 @@ def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
             if ready + work[node] > end[node]:
                 end[node] = ready + work[node]
     return np.array(start, dtype=np.int64), np.array(end, dtype=np.int64)
+
+
+def _earliest_by_levels(graph: Graph, levels: list[Int64], streams: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
+    """Return the same, of all nodes of a level at once; which edges stream is in the order of the graph's edges."""
+    source, target = graph.edges
+    work, to_first, from_last = cycles
+    start, end = np.zeros_like(work), work.copy()
+    level_of = np.repeat(np.arange(len(levels)), [len(level) for level in levels])
+    of_node = np.empty(graph.count, dtype=np.int64)
+    of_node[graph.order] = level_of
+    rows = np.searchsorted(of_node[target], np.arange(len(levels) + 1)).tolist()
+    for own, (row, last) in zip(levels, pairwise(rows), strict=True):
+        before, after, stored = source[row:last], target[row:last], ~streams[row:last]
+        np.maximum.at(start, after, np.where(stored, end[before], start[before] + to_first[before]))
+        np.maximum.at(end, after, np.where(stored, 0, end[before] + from_last[after]))
+        end[own] = np.maximum(end[own], start[own] + work[own])
+    return start, end
 
 
 class GraphFigures:

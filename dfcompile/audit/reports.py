@@ -271,7 +271,7 @@ def _longest_path(estimate: Estimate, least: list[int]) -> int:
     source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     start, end = [0] * len(families), [0] * len(families)
     shortest = [max(min(family.tasks.whole, family.tasks.last), 1) for family in families]
-    for number in Graph(len(families), source, target).order:
+    for number in Graph(len(families), source, target).order.tolist():
         producers = families[number].producers
         ready, behind = [], []
         for each in producers:

@@ -4,7 +4,7 @@ Tasks are put into idle gaps of processing elements. What depends on no input of
 what it makes waits for less time in memory.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
@@ -18,7 +18,9 @@ from dfcompile.records import replace
 from dfcompile.scheduler.gaps import GapIndex
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
-from dfcompile.scheduler.timing import int64_column
+from dfcompile.scheduler.timing import fitting
+
+_FEW = 16  # nodes at once: of these it is quicker to look at one after another
 
 
 def schedule_non_streaming(dag: CanonicalDag, pes: int, hardware: Hardware = LITERATURE) -> NonStreamingSchedule:
@@ -41,29 +43,61 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int, hardware: Hardware = LIT
     check_pes(pes)
     cycles = hardware.cycles(dag)
     order, begins = _by_rank(dag, cycles)
+    count = len(order)
     place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    work, computational = cycles[order].tolist(), dag.is_computational[order].tolist()
-    parents, first = place[dag.edge_source[dag.in_edges]].tolist(), dag.in_start[order].tolist()
-    last = dag.in_start[order + 1].tolist()
+    place[order] = np.arange(count)
+    work, computational = cycles[order].data, dag.is_computational[order].tolist()
+    parents, first, last = place[dag.edge_source[dag.in_edges]], dag.in_start[order], dag.in_start[order + 1]
+    parent, begins_at, ends_at = parents.data, first.data, last.data
     machine = _Machine(min(pes, max(dag.tasks_count, 1)))  # no more can be used
-    start, end, element = list[int](), list[int](), list[int]()  # in that order
+    # In that order: as columns where many tasks are placed together, and number by number.
+    columns, element = np.zeros((2, count), dtype=np.int64), np.full(count, NO_PE, dtype=np.int32)
+    start, end = (column.data for column in columns)
     for begin, stop in pairwise(begins):
-        ready = [max([end[parent] for parent in parents[first[at] : last[at]]], default=0) for at in range(begin, stop)]
-        if not computational[begin]:
-            start += ready
-            end += ready
-            element.append(NO_PE)
-            continue
-        for time, alike in groupby(ready):
-            for booked, elements in machine.place(time, work[begin], sum(1 for _ in alike)):
-                element += elements
-                start += [booked] * len(elements)
-                end += [booked + work[begin]] * len(elements)
-    makespan = max(end, default=0)
-    begun, ended = (int64_column(column)[place] for column in (start, end))
-    pe = np.array(element, dtype=np.int32)[place]
-    return NonStreamingSchedule(pes, frozen(pe), frozen(begun), frozen(ended), makespan)
+        if stop - begin > _FEW:
+            runs = _runs(_latest(columns[1], parents, first[begin:stop], last[begin:stop]))
+        else:
+            ready = [
+                max([end[other] for other in parent[begins_at[at] : ends_at[at]]], default=0)
+                for at in range(begin, stop)
+            ]
+            if not computational[begin]:
+                start[begin] = end[begin] = ready[0]
+                continue
+            if stop - begin == 1:
+                booked, element[begin] = machine.place_one(ready[0], work[begin])
+                start[begin], end[begin] = booked, fitting(booked + work[begin])
+                continue
+            runs = ((time, sum(1 for _ in alike)) for time, alike in groupby(ready))
+        at = begin
+        for time, count_alike in runs:
+            for booked, elements in machine.place(time, work[begin], count_alike):
+                own = slice(at, at + len(elements))
+                element[own], columns[0, own], columns[1, own] = elements, booked, fitting(booked + work[begin])
+                at = own.stop
+    begun, ended = columns[:, place]
+    makespan = int(ended.max(initial=0))
+    return NonStreamingSchedule(pes, frozen(element[place]), frozen(begun), frozen(ended), makespan)
+
+
+def _latest(end: Int64, parents: Int32, first: Int64, last: Int64) -> Int64:
+    """Return the largest end of the parents of some nodes, 0 of one without any; parents of each are in a row."""
+    found = np.zeros(len(first), dtype=np.int64)
+    counts = last - first
+    has_any = np.flatnonzero(counts)
+    if len(has_any):
+        first, counts = first[has_any], counts[has_any]
+        begins = np.cumsum(counts) - counts
+        rows = np.repeat(first - begins, counts) + np.arange(int(counts.sum()))
+        found[has_any] = np.maximum.reduceat(end[parents[rows]], begins)
+    return found
+
+
+def _runs(values: Int64) -> Iterator[tuple[int, int]]:
+    """Yield values, and how often each stands in a row."""
+    borders = np.flatnonzero(values[1:] != values[:-1]) + 1
+    borders = np.concatenate([[0], borders, [len(values)]])
+    return zip(values[borders[:-1]].tolist(), np.diff(borders).tolist(), strict=True)
 
 
 class _Machine:
@@ -81,10 +115,7 @@ class _Machine:
         this leaves is for the others.
         """
         while count:
-            before = bisect_left(self._ends, (ready + 1,))
-            is_unused = not before and len(self._ends) < self._pes
-            # The element that ends latest up to then, else one unused, else the one that ends first.
-            end = 0 if is_unused else self._ends[before - 1 if before else 0][0]
+            end, is_unused = self._end_before(ready)
             begin = max(end, ready)
             booked = self._gaps.book(ready, duration, begin, count)
             yield from ((cycle, [pe]) for cycle, pe in booked)
@@ -98,6 +129,30 @@ class _Machine:
                 self._gaps.add(end, begin, pe)
             yield begin, elements
             count -= len(elements)
+
+    def place_one(self, ready: int, duration: int) -> tuple[int, int]:
+        """Book the earliest ``duration`` cycles from ``ready`` on once; return the start, and the element."""
+        end, is_unused = self._end_before(ready)
+        begin = max(end, ready)
+        booked = self._gaps.book(ready, duration, begin, 1)
+        if booked:
+            return booked[0]
+        # The lowest of those that end then stands last.
+        pe = len(self._ends) if is_unused else -self._ends.pop(bisect_left(self._ends, (end + 1,)) - 1)[1]
+        insort(self._ends, (begin + duration, -pe))
+        if end < begin:
+            self._gaps.add(end, begin, pe)
+        return begin, pe
+
+    def _end_before(self, ready: int) -> tuple[int, bool]:
+        """Return the end of the element that ends latest up to a cycle, else 0 of an unused one, else the first end.
+
+        Returns:
+            Also whether it is an unused one.
+        """
+        before = bisect_left(self._ends, (ready + 1,))
+        is_unused = not before and len(self._ends) < self._pes
+        return 0 if is_unused else self._ends[before - 1 if before else 0][0], is_unused
 
     def _taken(self, end: int, most: int) -> Sequence[int]:
         """Take out elements that end in a cycle, in order."""

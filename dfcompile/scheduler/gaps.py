@@ -94,12 +94,12 @@ class GapIndex:
 
     def _take(self, position: int, place: int) -> Gap:
         """Take out one gap."""
-        chunk = self._chunks[position]
+        chunk, limits = self._chunks[position], self._limits
         gap = chunk.pop(place)
-        if chunk:
-            self._summarise(position)
-        else:
+        if not chunk:
             self._remove_chunks([position])
+        elif gap[1] == limits[0, position] or gap[1] - gap[0] == limits[1, position]:
+            self._summarise(position)
         return gap
 
     def _take_before(self, end: int, position: int, asked: tuple[int, int], most: int) -> list[Gap]:

@@ -37,9 +37,19 @@ def int64_column(values: list[int]) -> Int64:
     Raises:
         UserError: a value does not fit in 64 bits.
     """
-    if values and max(values) > _INT64_MAX:
-        raise UserError(f"schedule: a time of {max(values)} cycles does not fit in 64 bits")
+    fitting(max(values, default=0))
     return frozen(np.array(values, dtype=np.int64))
+
+
+def fitting(time: int) -> int:
+    """Return a time that fits in 64 bits.
+
+    Raises:
+        UserError: it does not.
+    """
+    if time > _INT64_MAX:
+        raise UserError(f"schedule: a time of {time} cycles does not fit in 64 bits")
+    return time
 
 
 def streamable_edges(dag: CanonicalDag, block: Int32) -> Bool:

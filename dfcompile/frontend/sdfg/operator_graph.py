@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
+from itertools import count
 from math import prod
 from typing import TypeAlias, TypeVar
 
@@ -66,6 +67,7 @@ class Operator(Struct, frozen=True):
 
 _MEMLET, _ACCESS, _OPERATOR = Memlet(), AccessNode("x"), OperatorNode()
 _UNTYPED = dace.typeclass(None)  # of a connector, whose type is its array's
+_NUMBERS = count(1)
 
 Element = TypeVar("Element")
 
@@ -78,7 +80,7 @@ def _new(known: Element, **fields: object) -> Element:
     held.update(fields)
     if "_guid" in held:
         # Of its form, and of no other element, until all are numbered: drawing one takes as long as all the rest.
-        held["_guid"] = f"00000000-0000-0000-{id(found) >> 48:04x}-{id(found) & 2**48 - 1:012x}"
+        held["_guid"] = f"00000000-0000-0000-0000-{next(_NUMBERS):012x}"
     return found
 
 

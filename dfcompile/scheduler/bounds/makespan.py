@@ -1,12 +1,15 @@
 """The lower bound on the makespan: what no schedule can beat."""
 
 from itertools import pairwise
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.analysis import apart, longest_paths
+from dfcompile.canonical_dag.dag import Int32, Int64
+from dfcompile.distinct import distinct
 from dfcompile.scheduler.bounds.crossing import alike, counting_bound, crossing_bound, some_values
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, stream_delays
@@ -46,6 +49,8 @@ class Ancestry:
             node = far[node] if depth[far[node]] >= goal else parent[node]
         return node
 
+
+Columns: TypeAlias = tuple[Int64, Int64, Int64, Int64]  # of `Windows`
 
 _TRIED = 64
 _REPLAYED_ACCESSES = 2**20  # of the replay without limits: a twentieth of a second
@@ -90,14 +95,11 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
 
 
 def _lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool) -> int:
-    found = windows(dag, pes, each_element=each_element)
-    head, tail = found.start, found.after_end
-    longest = max((end + after for end, after in zip(found.end, tail, strict=True)), default=0)
+    found = head, end, tail, left = _windows(dag, pes, each_element=each_element)
     task = dag.is_computational
-    end, after_start = (np.array(column, dtype=np.int64)[task] for column in (found.end, found.after_start))
-    known = (end, after_start, dag.work[task], pes)
+    known = (end[task], left[task], dag.work[task], pes)
     least = max(
-        longest,
+        int((end + tail).max(initial=0)),
         crossing_bound(*known),
         counting_bound(*known),
         _loaded(dag, head, tail, pes),
@@ -108,21 +110,28 @@ def _lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool) -> i
 
 def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Windows:
     """Return what is known of when nodes start and end in every schedule, see `lower_bound_cycles`."""
-    order = topological_order(dag).tolist()
+    return Windows(*(column.tolist() for column in _windows(dag, pes, each_element=each_element)))
+
+
+def _windows(dag: CanonicalDag, pes: int, *, each_element: bool) -> Columns:
+    """Return the columns of `windows`."""
+    order = topological_order(dag)
     path_pes = _path_pes(dag, pes)
     head, end = _earliest_of_all(dag, order, pes, path_pes, backwards=False)
     if each_element:
         head, end = _without_limits(dag, head, end)
-    order.reverse()
-    tail, left = _earliest_of_all(dag, order, pes, path_pes, backwards=True)
+    tail, left = _earliest_of_all(dag, order[::-1], pes, path_pes, backwards=True)
     if dag.tasks_count > pes and is_energy_known(dag.tasks_count):
         ahead, back = directions(dag)
-        head, end = with_energy(ahead, dag.is_computational, dag.work, pes, (head, end))
-        tail, left = with_energy(back, dag.is_computational, dag.work, pes, (tail, left))
-    return Windows(head, end, tail, left)
+        columns: list[list[int]] = []
+        for direction, starts, ends in ((ahead, head, end), (back, tail, left)):
+            times = starts.tolist(), ends.tolist()
+            columns += with_energy(direction, dag.is_computational, dag.work, pes, times)
+        head, end, tail, left = (np.array(column, dtype=np.int64) for column in columns)
+    return head, end, tail, left
 
 
-def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple[list[int], list[int]]:
+def _without_limits(dag: CanonicalDag, head: Int64, end: Int64) -> tuple[Int64, Int64]:
     """Return earliest starts and ends with those of a replay without any limit, if that is affordable."""
     task = dag.is_computational
     if dag.nodes_count * NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
@@ -132,10 +141,10 @@ def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple
     free = Replay(own, order, dag.between_tasks, dag.edge_volume, block)
     found = simulate(dag, free.unlimited(dag), details=False)
     start = np.where(task, found.start, np.minimum(found.start, found.end))
-    return np.maximum(head, start).tolist(), np.maximum(end, found.end).tolist()
+    return np.maximum(head, start), np.maximum(end, found.end)
 
 
-def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) -> int:
+def _loaded(dag: CanonicalDag, before: Int64, after: Int64, pes: int) -> int:
     """Return the largest ``b + ceil(W / P) + a``, W the work of the tasks with at least b before and a after them.
 
     Of b only some values are tried, 0 among them; of a all.
@@ -143,7 +152,7 @@ def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) ->
     tasks = np.flatnonzero(dag.is_computational)
     if not len(tasks):
         return 0
-    first, last = np.array(before, dtype=np.int64)[tasks], np.array(after, dtype=np.int64)[tasks]
+    first, last = before[tasks], after[tasks]
     tried = some_values(first, _TRIED)
     reached = np.searchsorted(tried, first, side="right")  # so many of the tried are at most first
     # Tasks between the same values count as one: of equals in ``last`` the one with the largest load decides.
@@ -164,8 +173,8 @@ def _path_pes(dag: CanonicalDag, pes: int) -> int | None:
 
 
 def _earliest_of_all(
-    dag: CanonicalDag, order: list[int], pes: int, path_pes: int | None, *, backwards: bool
-) -> tuple[list[int], list[int]]:
+    dag: CanonicalDag, order: Int32, pes: int, path_pes: int | None, *, backwards: bool
+) -> tuple[Int64, Int64]:
     """Return the earliest start and the earliest end of each node in one direction of time.
 
     Backwards these are the cycles from its end, and from its start, to the end of any schedule, at least.
@@ -178,7 +187,10 @@ def _earliest_of_all(
         backwards: whether nodes wait for their consumers, and not for their producers.
     """
     found = None if path_pes else _earliest_together(dag, order, pes, backwards=backwards)
-    return found or _earliest(dag, order, pes, path_pes, backwards=backwards)
+    if found is None:
+        start, end = _earliest(dag, order.tolist(), pes, path_pes, backwards=backwards)
+        found = np.array(start, dtype=np.int64), np.array(end, dtype=np.int64)
+    return found
 
 
 def _earliest(
@@ -209,7 +221,8 @@ def _earliest(
             if streamed_end[other] > streams:
                 streams = streamed_end[other]
         if not backwards and len(above) >= pes:
-            begin = max(begin, _ended(sorted({parent for parent in above if task[parent]}), start, work, pes))
+            producers = {parent for parent in above if task[parent]}
+            begin = max(begin, _ended([start[each] for each in producers], [work[each] for each in producers], pes))
         if gone is not None and end[gone] > begin:
             begin = end[gone]
         start[node], first[node] = begin, begin + until_first[node]
@@ -220,21 +233,19 @@ def _earliest(
     return start, end
 
 
-def _earliest_together(
-    dag: CanonicalDag, order: list[int], pes: int, *, backwards: bool
-) -> tuple[list[int], list[int]] | None:
+def _earliest_together(dag: CanonicalDag, order: Int32, pes: int, *, backwards: bool) -> tuple[Int64, Int64] | None:
     """Return the same where no path waits, at once for all nodes that follow one another and do not wait.
 
     Returns:
-        ``None`` where these are few, or elements are so few that producers may have to wait for them.
+        ``None`` where these are few, or elements are so few that many wait for producers that wait for one another.
     """
-    nodes, count = np.array(order, dtype=np.int64), dag.nodes_count
+    nodes, count = order.astype(np.int64), dag.nodes_count
     place = np.empty(count, dtype=np.int64)
     place[nodes] = np.arange(count)
     ends = dag.edge_target, dag.edge_source
     node, other = ends[::-1] if backwards else ends
-    most = int(np.bincount(node, minlength=1).max()) if len(node) and not backwards else 0
-    if most >= pes or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
+    is_late = dag.is_computational & (np.bincount(node, minlength=count) >= pes) & (not backwards)
+    if int(is_late.sum()) * _FEWEST > count or float(dag.work.sum(dtype=np.float64)) > _MOST_WORK:
         return None
     parts = apart(count, place[node], place[other])
     if len(parts) * _FEWEST > count:
@@ -252,21 +263,22 @@ def _earliest_together(
         for latest, column in ((ready, first), (ended, end), (streams, streamed_end)):
             np.maximum.at(latest, at, column[above])
         is_task = dag.is_computational[own]
+        for late in np.flatnonzero(is_late[own]).tolist():  # their producers may have to wait for one another
+            producers = distinct(above[slice(*np.searchsorted(at, [late, late + 1]))])
+            producers = producers[dag.is_computational[producers]]
+            ready[late] = max(ready[late], _ended(start[producers].tolist(), dag.work[producers].tolist(), pes))
         ready = np.where(is_task, ready, ended)
         over = np.where(streams == NO_STREAM, 0, streams + after_last[own])
         ended = np.where(is_task, np.maximum(ready + dag.work[own], over), ended)
         start[own], first[own], end[own] = ready, ready + np.where(is_task, until_first[own], 0), ended
         streamed_end[own] = np.where(is_task, ended, NO_STREAM)
-    return start.tolist(), end.tolist()
+    return start, end
 
 
-def _ended(producers: list[int], start: list[int], work: list[int], pes: int) -> int:
+def _ended(starts: list[int], works: list[int], pes: int) -> int:
     """Return when all but ``P - 1`` of a task's producers can have ended: one element runs ``ceil(count / P)``."""
-    rounds = -(-(len(producers) - pes + 1) // pes)
-    if rounds <= 0:
-        return 0
-    shortest = sorted(work[producer] for producer in producers)[:rounds]
-    return min(start[producer] for producer in producers) + sum(shortest)
+    rounds = -(-(len(starts) - pes + 1) // pes)
+    return min(starts) + sum(sorted(works)[:rounds]) if rounds > 0 else 0
 
 
 class _TaskPaths:

@@ -68,10 +68,15 @@ def earliest(direction: Direction, task: list[bool], work: list[int], known: Tim
     return start, end
 
 
-def directions(
-    dag: CanonicalDag, streamed: Bool | None = None, forward: Int64 | int = 0
-) -> tuple[Direction, Direction]:
-    """Return what nodes wait for, forwards and backwards in time.
+def directions(dag: CanonicalDag) -> tuple[Direction, Direction]:
+    """Return what nodes wait for, forwards and backwards in time, if all streams that may."""
+    return direction(dag), direction(dag, backwards=True)
+
+
+def direction(
+    dag: CanonicalDag, streamed: Bool | None = None, forward: Int64 | int = 0, *, backwards: bool = False
+) -> Direction:
+    """Return what nodes wait for in one direction of time.
 
     A task starts when the first element of each producer can arrive. A producer writes its last element at its end;
     then the task still writes the ``ceil(O / I)`` elements that depend on it, in one cycle at least. An input through
@@ -81,14 +86,17 @@ def directions(
         dag: the graph.
         streamed: which edges stream; by default all between two tasks, shape [edges].
         forward: cycles that an element takes from one task to the next, of all edges or of each, shape [edges].
+        backwards: whether nodes wait for those that read from them.
     """
     order = topological_order(dag).tolist()
     until_first, after_last = stream_delays(dag)
     first, last = until_first[dag.edge_source] + forward, after_last[dag.edge_target] + forward
     is_stream = dag.between_tasks if streamed is None else streamed
+    if backwards:
+        back = _rows(dag.out_start, dag.out_edges, dag.edge_target, np.where(is_stream, last, NO_STREAM), first)
+        return Direction(order[::-1], back)
     ahead = _rows(dag.in_start, dag.in_edges, dag.edge_source, np.where(is_stream, first, NO_STREAM), last)
-    back = _rows(dag.out_start, dag.out_edges, dag.edge_target, np.where(is_stream, last, NO_STREAM), first)
-    return Direction(order, ahead), Direction(order[::-1], back)
+    return Direction(order, ahead)
 
 
 def _rows(start: Int64, edges: Int32, other: Int32, to_start: Int64, to_end: Int64) -> list[list[tuple[int, int, int]]]:

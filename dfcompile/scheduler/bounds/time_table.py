@@ -78,7 +78,7 @@ class Windows(Struct, frozen=True):
         return zip(self.start, self.end, self.after_end, self.after_start, strict=True)
 
 
-def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) -> int:
+def time_table_bound(dag: CanonicalDag, pes: int, windows: tuple[Int64, Int64, Int64, Int64], least: int) -> int:
     """Return the smallest makespan, ``least`` or more, that time-tabling does not refute.
 
     The first search takes cores as they are, in O(n log n) for each makespan. The second one lets cores grow, with a
@@ -87,17 +87,17 @@ def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) 
     Args:
         dag: the graph.
         pes: number of processing elements P.
-        windows: bounds of starts and ends.
+        windows: the columns of `Windows`.
         least: a known lower bound of the makespan.
     """
     tasks = np.flatnonzero(dag.is_computational)
     if len(tasks) <= pes:
         return least  # all of them fit on the machine at once
-    end, after_start = (np.array(column, dtype=np.int64)[tasks] for column in (windows.end, windows.after_start))
+    _, end, _, after_start = (column[tasks] for column in windows)
     least = _least_not_refuted(least, lambda cycles: _is_overfull(end, cycles - after_start, pes))
     if dag.nodes_count * _FEWEST_PASSES > _VISITS:
         return least
-    return _least_not_refuted(least, _GrowingCores(dag, pes, windows).refutes)
+    return _least_not_refuted(least, _GrowingCores(dag, pes, Windows(*(column.tolist() for column in windows))).refutes)
 
 
 def _least_not_refuted(least: int, refutes: Callable[[int], bool]) -> int:

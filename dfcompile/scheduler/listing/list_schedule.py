@@ -15,6 +15,7 @@ task starts as soon as that and its first element allow; and nobody gains by a l
 
 from __future__ import annotations
 
+from functools import cached_property
 from heapq import heappop, heappush, heapreplace
 
 import numpy as np
@@ -24,7 +25,7 @@ from dfcompile.canonical_dag import topological_order
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.hardware import LITERATURE, Hardware
 from dfcompile.options import Timing
-from dfcompile.scheduler.bounds.precedence import Direction, directions, earliest, released, stream_delays
+from dfcompile.scheduler.bounds.precedence import Direction, direction, earliest, released, stream_delays
 from dfcompile.scheduler.fifo import whole_streams
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
@@ -95,9 +96,23 @@ class ListScheduler:
         """
         self._pes = max(min(pes, dag.tasks_count), 1)
         self._task, self._work = dag.is_computational.tolist(), hardware.cycles(dag).tolist()
-        self.ahead, self.back = directions(dag, streamed, hardware.forward(dag))
-        self._followers_ahead = [[other for other, _, _ in row] for row in self.back.awaited]
-        self._followers_back = [[other for other, _, _ in row] for row in self.ahead.awaited]
+        self._graph = dag, streamed, hardware.forward(dag)
+
+    @cached_property
+    def ahead(self) -> Direction:
+        """What nodes wait for forwards in time."""
+        return direction(*self._graph)
+
+    @cached_property
+    def back(self) -> Direction:
+        """What nodes wait for backwards in time."""
+        return direction(*self._graph, backwards=True)
+
+    @cached_property
+    def _followers(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The nodes that wait for each node, forwards and backwards in time."""
+        ahead, back = ([[other for other, _, _ in row] for row in one.awaited] for one in (self.back, self.ahead))
+        return ahead, back
 
     @property
     def nodes(self) -> int:
@@ -110,7 +125,7 @@ class ListScheduler:
 
     def forwards(self, rule: Rule) -> ListSchedule:
         """Place tasks forwards in time, then let each begin as soon as it can where it is."""
-        found = _Placing(self.ahead, self._followers_ahead, self._pes, (self._task, self._work)).run(rule)
+        found = _Placing(self.ahead, self._followers[0], self._pes, (self._task, self._work)).run(rule)
         return self.settled(*found)
 
     def backwards(self, rule: Rule) -> tuple[ListSchedule, list[int]]:
@@ -119,7 +134,7 @@ class ListScheduler:
         Returns:
             The schedule, and the start of each node when all were as late as the end allows, shape [nodes].
         """
-        placing = _Placing(self.back, self._followers_back, self._pes, (self._task, self._work))
+        placing = _Placing(self.back, self._followers[1], self._pes, (self._task, self._work))
         turned, after = placing.run(rule)
         before = [FREE] * self.nodes
         for node, other in enumerate(after):
@@ -135,10 +150,7 @@ class ListScheduler:
             start: of each node, shape [nodes].
             end: of each node, shape [nodes].
         """
-        place = [0] * self.nodes
-        for number, node in enumerate(self.ahead.order):
-            place[node] = number
-        sequence = sorted(range(self.nodes), key=lambda node: (start[node], place[node]))
+        sequence = sorted(self.ahead.order, key=start.__getitem__)  # of equal starts in the order of the graph
         before = [FREE] * self.nodes
         free = [(0, FREE - number) for number in range(self._pes, 0, -1)]
         for node in sequence:
@@ -171,6 +183,7 @@ class _Placing:
         self._sequence: list[int] = []
         # What is compared is one number: a time and, between equal times, the rank of a node by its urgency.
         self._waiting: list[int] = []
+        self._pool: list[int] = []  # ranks of those whose time has come
         self._rank = [0] * len(followers)
 
     def run(self, rule: Rule) -> tuple[list[int], list[int]]:
@@ -183,14 +196,13 @@ class _Placing:
         by_urgency = sorted(range(nodes), key=rule.urgency.__getitem__)
         for rank, node in enumerate(by_urgency):
             self._rank[node] = rank
-        before, waiting = [FREE] * nodes, self._waiting
-        pool: list[int] = []
+        before, waiting, pool = [FREE] * nodes, self._waiting, self._pool
         # Of a processing element when it gets free, and the last task on it; those that nobody has used differ.
         pes = self._pes
         width = nodes + pes
         free = list(range(pes))
         work, least, start, end = self._work, self._least, self._start, self.end
-        self._admit([node for node, missing in enumerate(self._missing) if not missing], rule)
+        self._admit([node for node, missing in enumerate(self._missing) if not missing], rule, 0)
         while waiting or pool:
             now, last_task = divmod(free[0], width)
             if not pool:
@@ -210,7 +222,7 @@ class _Placing:
             heapreplace(free, last * width + pes + node)
             ready = self._ready_after(node)
             if ready:
-                self._admit(ready, rule)
+                self._admit(ready, rule, free[0] // width)
         return self._sequence, before
 
     def _ready_after(self, node: int) -> list[int]:
@@ -218,28 +230,39 @@ class _Placing:
         self._sequence.append(node)
         missing, ready = self._missing, []
         for follower in self._followers[node]:
-            missing[follower] -= 1
-            if not missing[follower]:
+            left = missing[follower] = missing[follower] - 1
+            if not left:
                 ready.append(follower)
         return ready
 
-    def _admit(self, nodes: list[int], rule: Rule) -> None:
-        """Let nodes wait for an element whose producers have all been placed; what needs none is placed at once."""
-        start, end, task, rank = self._start, self.end, self._task, self._rank
-        latest, release, count = rule.latest, rule.release, len(self._task)
+    def _admit(self, nodes: list[int], rule: Rule, now: int) -> None:
+        """Let nodes wait for an element whose producers have all been placed; what needs none is placed at once.
+
+        Args:
+            nodes: these.
+            rule: how tasks are placed.
+            now: the cycle in which the next element gets free: what can begin by then need not wait for its time.
+        """
+        start, end, task, rank, awaited = self._start, self.end, self._task, self._rank, self._awaited
+        latest, release, count = rule.latest, rule.release, len(task)
         for node in nodes:  # grows while it is read
-            begin, least = released(self._awaited[node], start, end)
-            if task[node]:
-                self._least[node] = least
-                wanted = least - self._work[node]
-                if latest[node] < wanted:
-                    wanted = latest[node]
-                if release[node] > wanted:
-                    wanted = release[node]
-                heappush(self._waiting, max(begin, wanted) * count + rank[node])
-            else:
+            begin, least = released(awaited[node], start, end)
+            if not task[node]:
                 start[node] = end[node] = begin
                 nodes.extend(self._ready_after(node))
+                continue
+            self._least[node] = least
+            wanted = least - self._work[node]
+            if latest[node] < wanted:
+                wanted = latest[node]
+            if release[node] > wanted:
+                wanted = release[node]
+            if wanted > begin:
+                begin = wanted
+            if begin <= now:
+                heappush(self._pool, rank[node])
+            else:
+                heappush(self._waiting, begin * count + rank[node])
 
 
 def planned_schedule(

@@ -181,6 +181,8 @@ def last_end(end: list[int], waits: tuple[int, ...], earliest: int = 0) -> int:
         waits: those nodes.
         earliest: cycle before which it does not run either.
     """
+    if not waits:
+        return earliest
     ends = [end[node] for node in waits]
     return NEVER if NEVER in ends else max([earliest, *ends])
 
@@ -316,10 +318,10 @@ def _unit(
     if waits:
         nodes = in_turn(nodes, [*zip(sources, targets, strict=True), *waits])
     place = {node: number for number, node in enumerate(nodes)}
-    reads, writes, *rows, filling, draining = (tuple(column[node] for node in nodes) for column in accesses)
-    source, target = (tuple(place[node] for node in ends) for ends in (sources, targets))
-    inner = tuple(tuple(place[other] for other in inner_waits.get(node, ())) for node in nodes)
+    reads, writes, *rows, filling, draining = (tuple(map(column.__getitem__, nodes)) for column in accesses)
+    source, target = (tuple(map(place.__getitem__, ends)) for ends in (sources, targets))
+    inner = tuple([tuple(map(place.__getitem__, inner_waits.get(node, ()))) for node in nodes])
     capacity, read_at, write_at, forward = map(tuple, of_edges)
-    of_nodes = tuple(Rows(*cycles) if any(cycles) else ONE_CYCLE for cycles in zip(*rows, strict=True))
+    of_nodes = tuple([Rows(*cycles) if any(cycles) else ONE_CYCLE for cycles in zip(*rows, strict=True)])
     columns = (reads, writes, source, target, capacity, inner, of_nodes, read_at, write_at, forward)
     return StreamingUnit(tuple(nodes), tuple(numbers), *columns, hop_cycles, filling, draining)

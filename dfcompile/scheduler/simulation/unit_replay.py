@@ -33,13 +33,15 @@ def without_twins(unit: StreamingUnit, release: Cycles) -> tuple[StreamingUnit, 
         it of the task that stands for each task of the whole unit.
     """
     node, edge = list(range(len(unit.nodes))), list(range(len(unit.edges)))
-    for row, neighbour in chain(
-        ((row, unit.source) for row in unit.inputs), ((row, unit.target) for row in unit.outputs)
-    ):
-        for before, after in pairwise(row):
+    # Whether a task has no other streamed edge.
+    is_last = [len(inputs) + len(outputs) == 1 for inputs, outputs in zip(unit.inputs, unit.outputs, strict=True)]
+    turns = (unit.capacity, unit.read_at, unit.write_at)
+    for rows, neighbour in ((unit.inputs, unit.source), (unit.outputs, unit.target)):
+        for before, after in chain.from_iterable(pairwise(row) for row in rows if len(row) > 1):
             one, other = neighbour[before], neighbour[after]
-            turns = ((unit.capacity[edge], unit.read_at[edge], unit.write_at[edge]) for edge in (before, after))
-            if len(set(turns)) == 1 and _are_alike(unit, release, one, other):
+            if not (is_last[one] and is_last[other] and all(turn[before] == turn[after] for turn in turns)):
+                continue
+            if _are_alike(unit, release, one, other):
                 node[other], edge[after] = node[one], edge[before]
     nodes = [number for number, first in enumerate(node) if number == first]
     if len(nodes) == len(node):
@@ -51,11 +53,9 @@ def without_twins(unit: StreamingUnit, release: Cycles) -> tuple[StreamingUnit, 
 
 
 def _are_alike(unit: StreamingUnit, release: tuple[int, ...], one: int, other: int) -> bool:
-    """Whether two tasks with the same neighbour have no other one, and the same volumes, pipelines and waits."""
+    """Whether two tasks with the same neighbour, and no other one, have the same volumes, pipelines and waits."""
     return (
-        len(unit.inputs[one]) + len(unit.outputs[one]) == 1
-        and len(unit.inputs[other]) + len(unit.outputs[other]) == 1
-        and unit.reads[one] == unit.reads[other]
+        unit.reads[one] == unit.reads[other]
         and unit.writes[one] == unit.writes[other]
         and unit.rows[one] == unit.rows[other]
         and unit.filling[one] == unit.filling[other]

@@ -6,42 +6,37 @@ cost is that of one visit per task, and memory does not hold the whole traffic. 
 are never full either: with them each access is in the same cycle.
 """
 
-from itertools import accumulate
-
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, Rows, sequence_of
-from dfcompile.scheduler.simulation.access_times import running_maxima
 from dfcompile.scheduler.simulation.replay import UnitTimes
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, later
 
 _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
+_SEARCHED = 512  # elements of a FIFO
 
 
 def _most_held(puts: Int64, free: Int64) -> int:
     """Return the most elements that are in a FIFO at a time, at least 1.
 
-    With p places an element is written when that of the one p before it is free again. How many are needed is found by
-    doubling, then halving: to compare all elements takes less time than to search for each of them.
+    With p places an element is written when that of the one p before it is free again. How many some elements need,
+    evenly spread, is searched for: those between need fewer than that distance more. How many all need is found by
+    halving: to compare all elements takes less time than to search for each of them.
 
     Args:
         puts: cycle in which each element is written, ascending.
         free: first cycle in which its place may be written again, ascending.
     """
-
-    def suffice(places: int) -> bool:
-        written = puts[places:]
-        return bool((free[: len(written)] <= written).all())
-
-    most = 1
-    while not suffice(most):
-        most *= 2
-    too_few = most // 2
+    distance = max(len(puts) // _SEARCHED, 1)
+    held = puts.searchsorted(free[::distance]) - np.arange(0, len(puts), distance)
+    most = int(np.maximum.reduce(held, initial=1)) + distance - 1
+    too_few = most - distance
     while most - too_few > 1:
         half = (too_few + most) // 2
-        too_few, most = (too_few, half) if suffice(half) else (half, most)
+        written = puts[half:]
+        too_few, most = (too_few, half) if bool((free[: len(written)] <= written).all()) else (half, most)
     return most
 
 
@@ -80,31 +75,38 @@ class _Replaying:
         self.read_stall, self.peak = [0] * len(unit.edges), [0] * len(unit.edges)  # peak: delays no write
 
     def run(self, release: tuple[int, ...]) -> None:
+        unit, end, written, readers = self._unit, self.end, self._written, self._readers
+        waits, filling, inputs, source = unit.waits, unit.filling, unit.inputs, unit.source
         for node, first in enumerate(release):
-            awaited = max([first, *[self.end[other] for other in self._unit.waits[node]]])
-            self._visit(node, awaited + self._unit.filling[node])
-            for edge in self._unit.inputs[node]:
-                source = self._unit.source[edge]
-                self._readers[source] -= 1
-                if not self._readers[source]:
-                    self._written[source] = None  # its last reader has been
+            awaited = max([first, *[end[other] for other in waits[node]]]) if waits[node] else first
+            self._visit(node, awaited + filling[node])
+            for edge in inputs[node]:
+                readers[source[edge]] -= 1
+                if not readers[source[edge]]:
+                    written[source[edge]] = None  # its last reader has been
 
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
-        sequence = self._sequence(node)
+        sequence, inputs = self._sequence(node), self._unit.inputs[node]
         self.start[node], self.end[node] = clock, clock + sequence.cycles + self._unit.draining[node]
-        read_at, forward = self._unit.read_at, self._unit.forward
-        delays = (
-            self._written_to(edge) - (sequence.get_waits + (read_at[edge] - forward[edge]))
-            for edge in self._unit.inputs[node]
-        )
-        rows = list(accumulate(delays, lambda before, delay: np.maximum(before, delay, out=delay)))
-        if not rows:
+        if not inputs:
             if self._readers[node]:
                 self._written[node] = clock + sequence.put_waits
             return
-        largest = running_maxima(clock, rows[-1])
-        self.start[node] = int(largest[1]) if len(largest) > 1 else clock
+        largest = np.empty(len(sequence.get_waits) + 1, dtype=np.int64)  # from the clock on, of all delays up to each
+        largest[0] = clock
+        rows: list[Int64] = []
+        for edge in inputs:
+            delay = largest[1:] if edge == inputs[-1] else np.empty_like(sequence.get_waits)
+            np.subtract(self._written_to(edge), sequence.get_waits, out=delay)
+            if shift := self._unit.forward[edge] - self._unit.read_at[edge]:
+                delay += shift
+            if rows:
+                np.maximum(rows[-1], delay, out=delay)
+            rows.append(delay)
+        np.maximum.accumulate(largest, out=largest)
+        if len(largest) > 1:
+            self.start[node] = int(largest[1])
         self.end[node] = int(largest[-1]) + sequence.cycles + self._unit.draining[node]
         if self._readers[node]:
             self._written[node] = largest[sequence.gets_before] + sequence.put_waits
@@ -114,27 +116,27 @@ class _Replaying:
     def _account(self, node: int, clock: int, sequence: AccessSequence, delays: tuple[list[Int64], Int64]) -> None:
         """Add up the stalls of a task's reads, and find how full its FIFOs get."""
         rows, largest = delays
-        before: Int64 | None = None
-        first_before = clock
+        first_before, sum_before = clock, int(np.add.reduce(largest[:-1]))
+        hop = self._unit.hop_cycles
         for place, edge in enumerate(self._unit.inputs[node]):
             is_last = place == len(rows) - 1
             delay = largest[1:] if is_last else np.maximum(largest[:-1], rows[place])
-            stall = int(delay.sum()) - int((largest[:-1] if before is None else before).sum())
-            first = int(delay[0])
+            first, total = int(delay[0]), int(np.add.reduce(delay))
             # What a task waits for its first elements comes before its start.
-            self.read_stall[edge] += stall - (first - first_before)
-            before, first_before = delay, first
-            puts, hop = self._written_to(edge), self._unit.hop_cycles
-            free = delay + (sequence.get_waits + (self._unit.read_at[edge] + hop))
-            self.peak[edge] = _most_held(puts, free if hop else free + 1)
+            self.read_stall[edge] += total - sum_before - (first - first_before)
+            first_before, sum_before = first, total
+            free = delay + sequence.get_waits
+            free += self._unit.read_at[edge] + (hop or 1)
+            self.peak[edge] = _most_held(self._written_to(edge), free)
 
     def _sequence(self, node: int) -> AccessSequence:
         unit = self._unit
-        whole = Place(unit.reads[node], unit.writes[node])
-        key = (whole.reads, whole.writes, unit.rows[node], bool(unit.inputs[node]), bool(unit.outputs[node]))
+        gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
+        key = (unit.reads[node], unit.writes[node], unit.rows[node], gets, puts)
         found = self._sequences.get(key)
         if found is None:
-            found = sequence_of(whole, Place(0, 0), whole, unit.rows[node], gets=key[3], puts=key[4])
+            whole = Place(unit.reads[node], unit.writes[node])
+            found = sequence_of(whole, Place(0, 0), whole, unit.rows[node], gets=gets, puts=puts)
             if max(whole.reads, whole.writes) <= _KEPT_ACCESSES and len(self._sequences) < _KEPT_SEQUENCES:
                 self._sequences[key] = found
         return found
