@@ -213,7 +213,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         part, like = self._parts.get(units) or self._part(units)
         if self.chosen is not None and self._is_large_whole(units, part):
             scopes = ([scope.name for scope in dag.scopes] for dag in (self.chosen.part.dag, self.dag))
-            return self._renamed(self.chosen, units, part, dict(zip(*scopes, strict=True)))
+            names = dict(zip(*scopes, strict=False))  # a part may have one more, of what is outside
+            return self._renamed(self.chosen, units, part, names)
         known = None if like is None else self._known.get((is_plan, like.key))
         if like is not None and known is not None:
             alike = (map(self.stores.name, each.stores) for each in (known[1], like))

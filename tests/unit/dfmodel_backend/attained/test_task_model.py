@@ -69,9 +69,27 @@ def test_the_schedule_that_a_choice_took_of_a_large_lowering_is_the_only_one(mon
     assert taken is not None
     assert taken.cycles < slower.makespan_cycles  # nothing that streams so badly
 
-    again = replace(model, chosen=slower)
+    chosen = replace(taken, schedule=slower)
+    again = replace(model, chosen=chosen)
     everything = (1 << model.units.count) - 1
     assert again.configuration(everything).schedule is slower
     assert again.planned(everything).schedule is slower
     monkeypatch.setattr(task_model, "_FEW_NODES", DAG.nodes_count)
-    assert replace(model, chosen=slower).configuration(everything).cycles < slower.makespan_cycles
+    assert replace(model, chosen=chosen).configuration(everything).cycles < slower.makespan_cycles
+
+
+def test_what_a_choice_was_mapped_by_is_told_in_the_names_of_the_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_model, "_FEW_NODES", 0)
+    options, system = ScheduleOptions(PES, "sb-lts"), load_system(None).with_cores(PES)
+    named = replace(DAG, scopes=tuple(replace(scope, name=f"{scope.name}_again") for scope in DAG.scopes))
+    chosen, alone = (TaskModel(dag, system, options, options, Overlap.PERFECT_OVERLAP) for dag in (DAG, named))
+    known = schedule_of(DAG, replace(options, partition="work-ordered", timing=Timing.EXACT))
+    taken, expected = chosen.whole(known), alone.whole(known)
+    assert taken is not None
+    assert expected is not None
+
+    found = replace(alone, chosen=taken).configuration((1 << alone.units.count) - 1)
+
+    assert found.stores
+    assert (found.kernels, found.stores, found.time_ns) == (expected.kernels, expected.stores, expected.time_ns)
+    assert found.schedule is taken.schedule
