@@ -14,7 +14,7 @@ SCHEDULER = (
     ),
     Mutant(_BOUND, "path.extend(node, above, end, path_pes)", "path.extend(node, above, end, path_pes + 1)"),
     Mutant(_BOUND, "begin + until_first[node]", "begin"),
-    Mutant(_BOUND, "rounds = -(-(len(producers) - pes + 1) // pes)", "rounds = (len(producers) - pes + 1) // pes"),
+    Mutant(_BOUND, "rounds = -(-(len(starts) - pes + 1) // pes)", "rounds = (len(starts) - pes + 1) // pes"),
     Mutant(
         "scheduler/bounds/precedence.py",
         "np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)",
@@ -52,5 +52,5 @@ SCHEDULER = (
     Mutant("scheduler/gaps.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
     Mutant("scheduler/simulation/stretch.py", '= "right" if hand_over or hop_cycles else "left"', '= "left"'),
     Mutant("scheduler/simulation/plan.py", "both[4 if replay.is_reversed else 5,", "both[5,"),
-    Mutant("scheduler/simulation/unthrottled.py", "int(largest[1]) if len(largest) > 1 else clock", "clock"),
+    Mutant("scheduler/simulation/unthrottled.py", "self.start[node] = int(largest[1])", "self.start[node] = clock"),
 )
