@@ -8,7 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import DECLARED, Granularity
 from dfcompile.choosing.candidate import Space, granularities, space_of
 from dfcompile.choosing.estimate import Memory
-from dfcompile.choosing.refinement import SMALL_WORK, LookedAt, Refinement
+from dfcompile.choosing.refinement import SMALL_WORK, Refinement
 from dfcompile.choosing.relief import Relief
 from dfcompile.choosing.scoring import NOTHING, THOROUGH, Limits, Machine, Makespans, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
@@ -88,13 +88,12 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
             sketches: of the model on all elements.
         """
         memory, pes = sketches.memory, options.pes
-        looked_at: LookedAt = {}
+        refinement: Refinement | None = None
         while pes:
             space = self._space(pes, makespans.limits, has_all_values=True)
             few = self._sketches(replace(options, pes=pes), memory)
-            refinement = Refinement(space, few, makespans, looked_at)
+            refinement = Refinement(space, few, makespans, refinement)
             better = refinement.better(known, least)
-            looked_at |= refinement.looked_at
             if better is not known:
                 sketch = sketches.of(better.sketch.candidate)
                 assert sketch is not None  # it is lowered as on fewer elements

@@ -4,13 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain, product
-from math import inf
 
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.choosing.candidate import Candidate, Space
 from dfcompile.choosing.descent import candidate_of
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import Score, Scores
+from dfcompile.choosing.scoring import NEVER, Score, Scores
 from dfcompile.choosing.search import Selection
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.expansion_names import base_name
@@ -29,24 +28,32 @@ _NEAR = 50  # what takes longer by one part in so many is changed, too
 _IN_VAIN = 5 * _SCHEDULE  # of these in a row: what looks worse than they do is no better
 
 _Scored = tuple[Sketch, Score]
-LookedAt = dict[object, tuple[Candidate, float]]  # by the tasks that they give, with cycles, at least
+_LookedAt = dict[object, tuple[Candidate, Score]]  # by the tasks that they give, with what their scores are at least
 
 
 class Refinement:
     """Looks for a better choice for a small model by scheduling a few of all that there are."""
 
-    def __init__(self, space: Space, sketches: Sketches, scores: Scores, earlier: LookedAt | None = None) -> None:
+    def __init__(self, space: Space, sketches: Sketches, scores: Scores, earlier: "Refinement | None" = None) -> None:
         """Say what is chosen from.
 
         Args:
             space: all that may be chosen, with all values of parametric expansions.
             sketches: of the model.
             scores: say what is to be small; in the first place cycles.
-            earlier: looked at on other numbers of processing elements: it counts, but is not scheduled again.
+            earlier: on more processing elements: what it scheduled counts and is not scheduled again, what it changed
+                is not changed again.
         """
-        self._space, self._sketches, self._scores, self._earlier = space, sketches, scores, earlier or {}
+        self._space, self._sketches, self._scores = space, sketches, scores
         self._left = _TRIES
-        self.looked_at: LookedAt = {}
+        self._looked_at: _LookedAt = {}
+        self._earlier: _LookedAt = {} if earlier is None else earlier.seen
+        self.changed: set[Candidate] = set() if earlier is None else earlier.changed
+
+    @property
+    def seen(self) -> _LookedAt:
+        """What was looked at so far, earlier included."""
+        return self._earlier | self._looked_at
 
     def better(self, known: Selection, least_cycles: int) -> Selection:
         """Return a selection, or one of a better choice.
@@ -61,7 +68,7 @@ class Refinement:
         if not _is_worth_it(max(least_cycles, self._memory_cycles(known.sketch)), best):
             return known
         scheduled = ((rival.sketch, rival.score) for rival in known.rivals if rival.score is not None)
-        self.looked_at.update({_told(sketch): (sketch.candidate, score[0]) for sketch, score in scheduled})
+        self._looked_at.update({_told(sketch): (sketch.candidate, score) for sketch, score in scheduled})
         operators = self._operators()
         options = list(_by_time(operators))
         fast = (each for each in options if _is_worth_it(self._least_cycles(each), best))
@@ -71,12 +78,11 @@ class Refinement:
         apart = self._promising(by_time, best)
         best = self._scheduled(apart[:_APART], best)
         alone = candidate_of(operators, options[0], self._space)
-        changed = set[Candidate]()
         while self._left > 0:
-            start = next((each for each in self._starts(best, alone) if each not in changed), None)
+            start = next((each for each in self._starts(best, alone) if each not in self.changed), None)
             if start is None:
                 break
-            changed.add(start)
+            self.changed.add(start)
             changes = self._promising(self._changes(operators, start, best), best)
             best = self._scheduled(changes, best, until_better=True)
         sketch, score = best
@@ -89,8 +95,8 @@ class Refinement:
         What is best may be so by pieces that suit nothing else.
         """
         yield from (best[0].candidate, alone)
-        near = ((cycles, number, each) for number, (each, cycles) in enumerate(self.looked_at.values()))
-        yield from (each for cycles, _, each in sorted(near) if (cycles - best[1][0]) * _NEAR <= best[1][0])
+        near = sorted((score, number, each) for number, (each, score) in enumerate(self._looked_at.values()))
+        yield from (each for score, _, each in near if (score[0] - best[1][0]) * _NEAR <= best[1][0])
 
     def _operators(self) -> tuple[OperatorOptions, ...]:
         """Return every operator by itself, with all that may be chosen for it."""
@@ -141,7 +147,7 @@ class Refinement:
         """
         found: dict[object, Sketch] = {}
         for sketch in map(self._sketches.of, candidates):
-            if sketch is not None and _told(sketch) not in self.looked_at:
+            if sketch is not None and _told(sketch) not in self._looked_at:
                 least = max(sketch.estimate.bound_cycles, self._memory_cycles(sketch))
                 if _is_worth_it(least, best):
                     found.setdefault(_told(sketch), sketch)
@@ -165,18 +171,18 @@ class Refinement:
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
             if (told := _told(sketch)) in self._earlier:
-                self.looked_at[told] = self._earlier[told]
+                self._looked_at[told] = self._earlier[told]
                 self._left -= _SCHEDULE
                 continue
             plan = self._scores.planned(sketch)
-            self.looked_at[told] = sketch.candidate, plan[0] if plan else inf
+            self._looked_at[told] = sketch.candidate, plan or NEVER
             # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
             if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
                 self._left -= 1
                 continue
             self._left -= _SCHEDULE
             score = self._scores.of(sketch)
-            self.looked_at[told] = sketch.candidate, score[0]
+            self._looked_at[told] = sketch.candidate, score
             if score < best[1]:
                 best, enough = (sketch, score), self._left - _IN_VAIN
         return best

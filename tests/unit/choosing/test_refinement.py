@@ -7,7 +7,7 @@ from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import refinement
 from dfcompile.choosing.candidate import Candidate, granularities, space_of
 from dfcompile.choosing.estimate import Memory
-from dfcompile.choosing.refinement import LookedAt, Refinement
+from dfcompile.choosing.refinement import Refinement
 from dfcompile.choosing.scoring import NOTHING, Score, Scores
 from dfcompile.choosing.search import Selection
 from dfcompile.choosing.sketches import Sketch, Sketches
@@ -130,8 +130,8 @@ PROGRAM = program_from_text(
 OUTLINES = OutlinedModel(PROGRAM, TABLE)
 
 
-def refined(scores: Estimates, pes: int = 12, earlier: LookedAt | None = None) -> tuple[Score, LookedAt]:
-    """Return the score of what becomes of the published choice, and what was looked at."""
+def refined(scores: Estimates, pes: int = 12, earlier: Refinement | None = None) -> tuple[Score, Refinement]:
+    """Return the score of what becomes of the published choice, and how it was found."""
     sketches = Sketches(OUTLINES.outline, Volumes.EXACT, pes, Effort.QUICK, Memory(96, 4.0))
     known = known_alternatives(PROGRAM, TABLE)
     space = space_of(known, TABLE, (), granularities(pes), pes, has_all_values=True)
@@ -140,7 +140,7 @@ def refined(scores: Estimates, pes: int = 12, earlier: LookedAt | None = None) -
     refinement = Refinement(space, sketches, scores, earlier)
     after = refinement.better(before, 0)
     assert after.score is not None
-    return after.score, refinement.looked_at
+    return after.score, refinement
 
 
 def test_pieces_that_stream_to_as_many_parts_of_a_sum_are_looked_at() -> None:
@@ -154,9 +154,19 @@ def test_pieces_that_stream_to_as_many_parts_of_a_sum_are_looked_at() -> None:
 def test_what_was_scheduled_on_other_numbers_of_elements_is_not_scheduled_again() -> None:
     """Pieces for 12 elements may give the tasks of pieces for 6."""
     first, again, afterwards = Estimates(), Estimates(), Estimates()
-    _, looked_at = refined(first)
+    _, earlier = refined(first)
     refined(again, 6)
-    refined(afterwards, 6, looked_at)
+    refined(afterwards, 6, earlier)
 
     assert set(again.asked[1:]) & set(first.asked[1:])
     assert not set(afterwards.asked[1:]) & set(first.asked[1:])
+
+
+def test_what_was_changed_before_is_not_changed_again_but_others() -> None:
+    _, earlier = refined(Estimates())
+    before = set(earlier.changed)
+    _, again = refined(Estimates())
+    _, afterwards = refined(Estimates(), earlier=earlier)
+
+    assert again.changed == before
+    assert afterwards.changed > before
