@@ -215,7 +215,7 @@ def _machine(schedule: ScheduleOptions, plan: Plan) -> choosing.Machine | None:
         if whole is None:
             return choosing.OnMachine(0.0, timed.schedule, {})
         moved = {store.name: store.dram_bytes for store in whole.stores}
-        return choosing.OnMachine(whole.time_ns * ghz, whole.schedule, moved, whole)
+        return choosing.OnMachine(whole.time_ns * ghz, whole.schedule, moved, backend.Chosen(whole, tasks.stores))
 
     sram_bytes, per_cycle = chip.sram_bytes or inf, system.dram_gb_per_s / (ghz * chip.lanes_per_core)
     return choosing.Machine(choosing.Memory(sram_bytes, per_cycle), fastest)
@@ -321,12 +321,10 @@ def _exact(found: Schedule | None) -> Schedule | None:
     return found if found is not None and found.timing.is_exact else None
 
 
-def _mapped(made: choosing.MadeSchedule) -> backend.TaskConfiguration | None:
+def _mapped(made: choosing.MadeSchedule) -> backend.Chosen | None:
     """Return how a choice was mapped, by a schedule whose times are those of its replay."""
     found = None if made.on_machine is None else made.on_machine.mapped
-    if not isinstance(found, backend.TaskConfiguration) or _exact(found.schedule) is None:
-        return None
-    return found
+    return found if isinstance(found, backend.Chosen) and _exact(found.whole.schedule) is not None else None
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:

@@ -3,7 +3,7 @@
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures as KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping as TaskMapping
 from dfcompile.dfmodel_backend.attained.mapping import in_parts as in_parts
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration as TaskConfiguration
+from dfcompile.dfmodel_backend.attained.task_model import Chosen as Chosen
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel as TaskModel
 from dfcompile.dfmodel_backend.check.mappings import check_mapping as check_mapping
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures as StepFigures

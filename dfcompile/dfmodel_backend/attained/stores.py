@@ -131,6 +131,14 @@ class StoreTable:
             name = dag.scopes[dag.node_scope[buffers[place]]].origin
             self.whole_bytes[place] = sizes.get(name, self.whole_bytes[place])
 
+    def is_like(self, other: "StoreTable") -> bool:
+        """Return whether stores are as large as others of the same tasks and edges, and hold results where they do.
+
+        It depends on what is known of arrays: of a graph whose tasks belong to no kernels that is less.
+        """
+        columns = ("is_result", "whole_bytes")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in columns)
+
     def name(self, store: int) -> str:
         """Return the name of a store."""
         return self.dag.scopes[store].name

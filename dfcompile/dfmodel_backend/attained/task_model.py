@@ -87,6 +87,18 @@ _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a seco
 _Known: TypeAlias = dict[tuple[bool, bytes], tuple[TaskConfiguration, Likeness]]
 
 
+class Chosen(Struct, frozen=True, eq=False):
+    """How a lowering was mapped as a whole when it was chosen.
+
+    Attributes:
+        whole: its only configuration.
+        stores: that the configuration uses.
+    """
+
+    whole: TaskConfiguration
+    stores: StoreTable
+
+
 class TaskModel(Struct, frozen=True, dict=True):
     """The cost of sets of kernels of a lowering on one chip of a system.
 
@@ -100,8 +112,8 @@ class TaskModel(Struct, frozen=True, dict=True):
         least_cycles: that no schedule of all tasks on the chip beats, if that is known already; 0: it is not.
         known: a schedule of all tasks on the chip, replayed, if there is one already.
         non_streaming: a schedule by rank of all tasks of the lowering in which nothing streams, likewise.
-        chosen: what `whole` found for a large lowering of the same tasks and edges, whose names may be others: nothing
-            else is looked for again.
+        chosen: what `whole` found for a large lowering of the same tasks and edges, whose names may be others: no other
+            schedule is looked for again.
     """
 
     dag: CanonicalDag
@@ -113,7 +125,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     least_cycles: int = 0
     known: Schedule | None = None
     non_streaming: NonStreamingSchedule | None = None
-    chosen: TaskConfiguration | None = None
+    chosen: Chosen | None = None
 
     @cached_property
     def units(self) -> TaskUnits:
@@ -212,9 +224,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         """Return what is found for a set of units; of sets that are alike it is found once."""
         part, like = self._parts.get(units) or self._part(units)
         if self.chosen is not None and self._is_large_whole(units, part):
-            scopes = ([scope.name for scope in dag.scopes] for dag in (self.chosen.part.dag, self.dag))
-            names = dict(zip(*scopes, strict=False))  # a part may have one more, of what is outside
-            return self._renamed(self.chosen, units, part, names)
+            return self._as_chosen(self.chosen, units, part)
         known = None if like is None else self._known.get((is_plan, like.key))
         if like is not None and known is not None:
             alike = (map(self.stores.name, each.stores) for each in (known[1], like))
@@ -232,6 +242,13 @@ class TaskModel(Struct, frozen=True, dict=True):
         network_ns = sum(self.network_ns[unit] for unit in self.units.members(units))
         found = self._parts[units] = part, likeness(self.dag, self.stores, part, network_ns)
         return found
+
+    def _as_chosen(self, chosen: Chosen, units: int, part: DagPart) -> TaskConfiguration:
+        """Return the configuration of all tasks by the schedule that was chosen."""
+        if not chosen.stores.is_like(self.stores):
+            return self._configuration(units, part, chosen.whole.schedule)
+        names = ([scope.name for scope in stores.dag.scopes] for stores in (chosen.stores, self.stores))
+        return self._renamed(chosen.whole, units, part, dict(zip(*names, strict=True)))
 
     def _renamed(
         self, found: TaskConfiguration, units: int, part: DagPart, names: Mapping[str, str]

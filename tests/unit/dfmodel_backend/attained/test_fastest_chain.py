@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend import Exchange, Overlap, System, TaskModel, load
 from dfcompile.dfmodel_backend.attained import search, task_model
 from dfcompile.dfmodel_backend.attained.mapping import map_tasks
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
-from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, TaskConfiguration
+from dfcompile.dfmodel_backend.attained.task_model import ChipsInUse, Chosen, TaskConfiguration
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.dfmodel_backend.workload.graph import ExchangeKind
@@ -143,7 +143,12 @@ def test_kernels_are_not_parted_where_the_schedule_that_is_known_is_near_the_bou
     monkeypatch.setattr(TaskModel, "planned", lambda _, units, __: planned.append(units))
 
     model = model_of(dag, system)
-    model = replace(model, chosen=model.whole(known)) if is_chosen else replace(model, known=known)
+    if is_chosen:
+        whole = model.whole(known)
+        assert whole is not None
+        model = replace(model, chosen=Chosen(whole, model.stores))
+    else:
+        model = replace(model, known=known)
     (found,), is_proved = fastest_chain(model)
 
     assert (found.cycles, found.kernels, planned) == (1001, ("a", "b"), [])

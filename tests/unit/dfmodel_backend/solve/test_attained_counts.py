@@ -15,6 +15,7 @@ from dfcompile.canonical_dag.kernel import ProgramShare
 from dfcompile.dfmodel_backend import (
     AttainedCounts,
     ChipCounts,
+    Chosen,
     MappingOptions,
     Overlap,
     System,
@@ -60,7 +61,9 @@ def mappings_of(
         return extract(maps.sdfg, parameters=tuple(maps.parameters))
 
     scheduling = ScheduleOptions(system.accelerator.cores)
-    tasks = TaskModel(whole.dag, system, scheduling, scheduling, overlap, known=known, chosen=known)
+    tasks = TaskModel(whole.dag, system, scheduling, scheduling, overlap, known=known)
+    taken = None if known is None else tasks.whole(known)
+    tasks = replace(tasks, chosen=None if taken is None else Chosen(taken, tasks.stores))
     ideals = ChipCounts(dataflow_graph(whole.dag), system, MappingOptions(overlap=overlap), chips)
     return tuple(AttainedCounts(tasks, ideals, lower).fastest())
 
