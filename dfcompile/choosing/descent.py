@@ -198,7 +198,6 @@ class Descent:
         for each in self._operators:
             origin = each.origins[0]
             own = names.get(origin, {})
-            options = (*each.known, *each.excluded)
-            fitting = (option for option in options if option.is_of(origin, own, sketch.candidate.granularity))
+            fitting = (option for option in each.known if option.is_of(origin, own, sketch.candidate.granularity))
             found.extend(islice(fitting, 1))
         return tuple(found) if len(found) == len(self._operators) else None

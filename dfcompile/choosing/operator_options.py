@@ -14,7 +14,7 @@ from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGrap
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate, families_of
 from dfcompile.choosing.placing import Family
-from dfcompile.choosing.sketches import Sketches
+from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import base_name
 from dfcompile.host.stages import counted
@@ -127,7 +127,8 @@ class OperatorOptions(Struct, frozen=True, dict=True):
     Attributes:
         origins: the user's operators.
         known: the ways that were estimated.
-        excluded: those of which what they take at least says that they are no better; that stands for their estimate.
+        excluded: those of which what they take at least says that they are no better than others; that stands for their
+            estimate.
     """
 
     origins: tuple[str, ...]
@@ -294,6 +295,21 @@ class OptionTable:
             origins.setdefault((shape, self._fixed(origin)), []).append(origin)
         return tuple(OperatorOptions(tuple(equal), *self._known(equal[0])) for equal in counted(origins.values()))
 
+    def including(self, operators: Sequence[OperatorOptions], sketch: Sketch) -> tuple[OperatorOptions, ...]:
+        """Return options with those of a choice for the whole model, which are estimated if they were excluded."""
+        names, granularity = self._space.expansions_of(sketch.outline.chosen), sketch.candidate.granularity
+        found = []
+        for each in operators:
+            origin, known = each.origins[0], list(each.known)
+            chosen = [option for option in each.excluded if option.is_of(origin, names.get(origin, {}), granularity)]
+            for option in chosen:
+                own = Granularity(pieces=option.pieces, rest=() if option.rest is None else (("", option.rest),))
+                alone = self._estimate(self._parts[origin][option.expansions], own)
+                known += () if alone is None else (replace(option, alone=alone),)
+            left = tuple(option for option in each.excluded if option not in chosen)
+            found.append(OperatorOptions(each.origins, tuple(known), left) if chosen else each)
+        return tuple(found)
+
     def _fixed(self, origin: str) -> tuple[int | None, ...]:
         """Return into how many pieces the user wants an operator, and of the rest of it, if anything is said of it."""
         own = self._space.granularities[0]
@@ -322,10 +338,12 @@ class OptionTable:
             if alone is not None:
                 found[number] = replace(option, alone=alone)
                 compared.add(names)
-        known = [found[number] for number in sorted(found)]
-        if len(self._space.granularities) > 1 and not self._fixed(origin):  # the user left it open
-            for names, part in self._parts[origin].items():
-                known += self._in_short_tasks(names, part, [each for each in known if each.expansions == names])
+        known = list[OperatorOption]()
+        is_given = len(self._space.granularities) == 1 or bool(self._fixed(origin))  # by the user
+        for names, part in self._parts[origin].items():
+            own = [found[number] for number in sorted(found) if found[number].expansions == names]
+            known += own
+            known += () if is_given else self._in_short_tasks(names, part, own)
         return tuple(known), tuple(excluded[number] for number in sorted(excluded))
 
     def _least(self, part: _Part, granularity: Granularity) -> Estimate | None:
@@ -333,10 +351,10 @@ class OptionTable:
         pes, memory = self._sketches.pes, self._sketches.memory
         try:
             families = divide(part.scopes, granularity)
+            # Without reads a task may do less than its iterations; so may a single one that takes several streams.
+            tasks = [family.iterations() for family in families if family.scope.reads and family.members > 1]
         except UserError:
             return None
-        # Without reads a task may do less than its iterations; so it may alone if it takes several streams at a time.
-        tasks = [family.iterations() for family in families if family.scope.reads and family.members > 1]
         work = sum(each.total for each in tasks)
         least = max([-(-work // pes), *(max(each.whole, each.last) for each in tasks)])
         moved = 0 if memory is None else memory.cycles(part.moved_bytes)

@@ -96,7 +96,7 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
     alone, whole, changes, schedules = _PARTS
     with work_of(sum(_PARTS)) as work:
         with work.part(alone):
-            operators = _operators(space, tuple(space.covering()), sketches)
+            table, operators = _operators(space, tuple(space.covering()), sketches)
         default = sketches.of(next(space.uniform()))
         is_in_slices = _is_in_slices(operators)
         limits = scores.limits.in_slices() if is_in_slices else scores.limits
@@ -108,6 +108,8 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
         uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
         with work.part(changes):
             few = [each for each in uniform if each.estimate.tasks <= most][:1]
+            for sketch in few:
+                operators = table.including(operators, sketch)
             own = _improved(operators, space, sketches, most, few)
             if is_in_slices and own and own[0].estimate.waits_for_dram:
                 shorter = max(most, _TIMES_FOR_DRAM * limits.own_tasks)  # so that fewer slices are there at a time
@@ -117,6 +119,7 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
         found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
         with work.part(schedules):
             chosen, least, rivals = _compared(found, default, scores)
+    operators = table.including(operators, chosen)
     expansions = space.expansions_of(chosen.outline.chosen)
     uniform_rivals = rivals[max(len(own) - 1, 0) :]
     return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)
@@ -165,7 +168,7 @@ def glance(space: Space, sketches: Sketches) -> Selection | None:
     default = sketches.of(next(space.uniform()))
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
-    operators = _operators(space, tuple(space.glancing()), sketches)
+    _, operators = _operators(space, tuple(space.glancing()), sketches)
     most = NOTHING.most_tasks(sketches.pes)
     fastest = [fastest_options(among, most) for among in _with_and_without_parts(operators)]
     made = (sketches.of(candidate_of(operators, options, space)) for options in fastest)
@@ -319,7 +322,9 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
     return cycles
 
 
-def _operators(space: Space, covering: Sequence[tuple[Choice, ...]], sketches: Sketches) -> tuple[OperatorOptions, ...]:
+def _operators(
+    space: Space, covering: Sequence[tuple[Choice, ...]], sketches: Sketches
+) -> tuple[OptionTable, tuple[OperatorOptions, ...]]:
     table = OptionTable(space, sketches)
     with work_of(2) as work:
         with work.part(1):
@@ -328,4 +333,4 @@ def _operators(space: Space, covering: Sequence[tuple[Choice, ...]], sketches: S
                 if outline is not None:
                     table.add(outline)
         with work.part(1):
-            return table.options()
+            return table, table.options()

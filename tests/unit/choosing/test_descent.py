@@ -104,3 +104,20 @@ def test_of_what_waits_for_memory_no_more_tasks_are_made_than_it_has_time_for() 
     assert few.estimate.tasks < many.estimate.tasks
     assert few.estimate.time <= many.estimate.time
     assert as_before.estimate.tasks == many.estimate.tasks
+
+
+def test_options_of_a_choice_are_estimated_even_if_they_were_excluded() -> None:
+    program = program_from_text("g (float[64,8] x, float[8,16] w) => (float[64,16] y) { y = MatMul(x, w) }")
+    table, space, sketches = options_of(program, 16, Memory(10**6, 0.125))
+    operators = table.options()
+    (product,) = operators
+    excluded = product.excluded[0]
+
+    (found,) = table.including(operators, sketches.required(candidate_of(operators, [excluded], space)))
+    again = table.including((found,), sketches.required(candidate_of(operators, [product.known[0]], space)))
+
+    assert found.excluded == product.excluded[1:]
+    assert found.known[:-1] == product.known
+    assert (found.known[-1].expansions, found.known[-1].pieces) == (excluded.expansions, excluded.pieces)
+    assert found.known[-1].alone.families  # of an estimate
+    assert again == (found,)
