@@ -1,19 +1,26 @@
 """What is chosen from: expansions and granularities of all operators of a model together."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from math import prod
 
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.canonical_dag.extraction.families import MOST_TASKS, divisions
+from dfcompile.canonical_dag.extraction.scopes import MapScope
 from dfcompile.expansion_names import base_name
 from dfcompile.frontend import CANONICAL, ONNX, ChosenExpansion
 from dfcompile.lowering import ExpansionTable, KnownAlternatives, OperatorAlternatives
 from dfcompile.lowering.alternatives.known import CanonicalAlternatives
 from dfcompile.options import Choice, ExpansionRule
+from dfcompile.records import replace
 
 _ROOM = 4  # times as many tasks as if every scope has the fewest pieces
+MOST_PER_ELEMENT = 16  # pieces: more are more to schedule, and hardly fill better
+_FEWER = 4  # pieces, one in so many elements: where memory bounds the time they need less of it
+_SLACK = (100, 20)  # fewer pieces may take longer by one part in so many
 PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
 _MOST_COMBINATIONS = 4_096  # of expansions; beyond that types are varied together
 
@@ -215,3 +222,44 @@ def _instead(known: KnownAlternatives, op_type: str, name: str) -> tuple[Choice,
 
 def _names(op: OperatorAlternatives) -> tuple[str, ...]:
     return tuple(each.name for each in op.expansions)
+
+
+def fitting_pieces(scopes: Sequence[MapScope], pes: int) -> tuple[int, ...]:
+    """Return the numbers of pieces in which the largest of some scopes takes least time, fewer that nearly do, and few.
+
+    Tasks run in rounds of P; all rounds take as long as the longest task.
+
+    Args:
+        scopes: of an operator.
+        pes: number of processing elements P.
+    """
+    largest = max(scopes, key=lambda scope: prod(scope.extents))
+    return _fitting(replace(largest, name="", origin="", kernel=None, reads=()), pes)
+
+
+@lru_cache(4096)
+def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
+    times: dict[int, int] = {}  # of so many tasks
+    for family in divisions(scope, dict.fromkeys(numbers_of_pieces(scope.extents, MOST_PER_ELEMENT * pes))):
+        if family.members > MOST_TASKS:  # more than a canonical DAG can hold
+            continue
+        iterations = family.iterations()
+        times.setdefault(family.members, -(-family.members // pes) * max(iterations.whole, iterations.last))
+    least = min(times.values(), default=0)
+    found = [min(tasks for tasks, time in times.items() if time * part <= least * (part + 1)) for part in _SLACK]
+    return tuple(dict.fromkeys((*found, max(pes // _FEWER, 1)))) if times else ()
+
+
+def numbers_of_pieces(extents: Sequence[int], most: int) -> Iterator[int]:
+    """Yield the numbers of pieces that cut whole outer loops, and the one behind them in chunks of every size."""
+    outer = 1
+    for extent in extents:
+        if outer > most:
+            return
+        size = 1
+        while size <= extent:
+            chunks = -(-extent // size)
+            if outer * chunks <= most:
+                yield outer * chunks
+            size = max(size + 1, -(-extent // (chunks - 1)) if chunks > 1 else extent + 1)
+        outer *= extent

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
-from dfcompile.canonical_dag.extraction.families import MOST_TASKS, TaskFamily, are_large, divide, divisions
+from dfcompile.canonical_dag.extraction.families import TaskFamily, are_large, divide
 from dfcompile.canonical_dag.extraction.flow import Flow
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
-from dfcompile.choosing.candidate import Space
+from dfcompile.choosing.candidate import MOST_PER_ELEMENT, Space, fitting_pieces, numbers_of_pieces
 from dfcompile.choosing.estimate import Estimate, estimate, families_of
 from dfcompile.choosing.placing import Family
 from dfcompile.choosing.sketches import Sketch, Sketches
@@ -22,52 +22,8 @@ from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice
 from dfcompile.records import replace
 
-_MOST_PER_ELEMENT = 16  # pieces: more are more to schedule, and hardly fill better
-_FEWER = 4  # pieces, one in so many elements: where memory bounds the time they need less of it
 _LESS_DRAM = 4  # a cycle of DRAM counts as one in so many of tasks where most operators need less of it
 _MORE_WORK = 2  # times as much, or less, as the lowering of least work: in which all numbers of pieces are looked at
-_SLACK = (100, 20)  # fewer pieces may take longer by one part in so many
-
-
-def fitting_pieces(scopes: Sequence[MapScope], pes: int) -> tuple[int, ...]:
-    """Return the numbers of pieces in which the largest of some scopes takes least time, fewer that nearly do, and few.
-
-    Tasks run in rounds of P; all rounds take as long as the longest task.
-
-    Args:
-        scopes: of an operator.
-        pes: number of processing elements P.
-    """
-    largest = max(scopes, key=lambda scope: prod(scope.extents))
-    return _fitting(replace(largest, name="", origin="", kernel=None, reads=()), pes)
-
-
-@lru_cache(4096)
-def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
-    times: dict[int, int] = {}  # of so many tasks
-    for family in divisions(scope, dict.fromkeys(_numbers(scope.extents, _MOST_PER_ELEMENT * pes))):
-        if family.members > MOST_TASKS:  # more than a canonical DAG can hold
-            continue
-        iterations = family.iterations()
-        times.setdefault(family.members, -(-family.members // pes) * max(iterations.whole, iterations.last))
-    least = min(times.values(), default=0)
-    found = [min(tasks for tasks, time in times.items() if time * part <= least * (part + 1)) for part in _SLACK]
-    return tuple(dict.fromkeys((*found, max(pes // _FEWER, 1)))) if times else ()
-
-
-def _numbers(extents: Sequence[int], most: int) -> Iterator[int]:
-    """Yield numbers of pieces that cut whole outer loops, and the one behind them in chunks of every size."""
-    outer = 1
-    for extent in extents:
-        if outer > most:
-            return
-        size = 1
-        while size <= extent:
-            chunks = -(-extent // size)
-            if outer * chunks <= most:
-                yield outer * chunks
-            size = max(size + 1, -(-extent // (chunks - 1)) if chunks > 1 else extent + 1)
-        outer *= extent
 
 
 Cost = Callable[[Estimate], int]  # of what an operator takes alone
@@ -371,7 +327,7 @@ class OptionTable:
         largest = max(part.scopes, key=lambda scope: prod(scope.extents))
         pieces = next((extent for extent in largest.extents if extent > 1), 1)
         most = max(each.pieces or 0 for each in known)
-        while least.waits_for_dram and 2 * pieces <= _MOST_PER_ELEMENT * self._sketches.pes:
+        while least.waits_for_dram and 2 * pieces <= MOST_PER_ELEMENT * self._sketches.pes:
             pieces *= 2
             if pieces <= most:
                 continue
@@ -395,7 +351,7 @@ class OptionTable:
             fitting = fitting_pieces(part.scopes, pes)
             least_work = min(each.work for each in self._parts[origin].values())
             if self._has_all_pieces and part.work <= _MORE_WORK * least_work:
-                fitting = (n for scope in part.scopes for n in _numbers(scope.extents, prod(scope.extents)))
+                fitting = (n for scope in part.scopes for n in numbers_of_pieces(scope.extents, prod(scope.extents)))
         found = dict.fromkeys((*every, *(Granularity(pieces=pieces) for pieces in fitting)))
         several = dict.fromkeys(each.pieces for each in found if each.pieces is not None and each.pieces > pes)
         if len(every) > 1 and not all(are_large(part.scopes)):
