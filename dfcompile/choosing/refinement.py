@@ -22,10 +22,10 @@ _ESTIMATED = 100  # choices beside those that differ in one operator: some tenth
 _CHANGES = 40  # of each operator, those that take least alone
 _ALIKE = 8  # choices of all operators in as many pieces
 _APART = 4  # choices that may differ from the known one in several operators
-_SCHEDULE = 10  # times as long as a plan, about
-_TRIES = 24 * _SCHEDULE  # plans and schedules: a second
+_SCHEDULE = 30  # times as long as a plan, about, where SRAM is small
+_TRIES = 24 * _SCHEDULE  # plans and schedules: one or two seconds
 _NEAR = 50  # what takes longer by one part in so many is changed, too
-_IN_VAIN = 5 * _SCHEDULE  # of these in a row: what looks worse than they do is no better
+_IN_VAIN = 3 * _SCHEDULE  # of these in a row: what looks worse than they do is no better
 
 _Scored = tuple[Sketch, Score]
 _LookedAt = dict[object, tuple[Candidate, Score]]  # by the tasks that they give, with what their scores are at least

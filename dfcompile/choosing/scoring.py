@@ -184,6 +184,8 @@ class Makespans:
         self._least: tuple[Score, MadeSchedule] | None = None
         self._dags: dict[Candidate, CanonicalDag] = {}
         self._plan: tuple[Candidate, ListedPlan] | None = None  # the shortest of those that were not scheduled
+        lists = find_partitioner(options.partition, collect_partitioners()).lists
+        self._is_planned = lists and not options.barrier and options.max_fifo is None and options.effort is Effort.QUICK
 
     @property
     def is_needed(self) -> bool:
@@ -224,17 +226,12 @@ class Makespans:
 
         A replay with single elements takes no less than what a list schedule was planned to take.
         """
-        options = self._options
-        partitioner = find_partitioner(options.partition, collect_partitioners())
-        is_listed = partitioner.lists and not options.barrier and options.max_fifo is None
-        if not (is_listed and options.effort is Effort.QUICK):
-            return UNBOUNDED
-        if sketch.estimate.tasks > most_listable_nodes(options.effort, is_chain=True):
+        if not self._is_planned or sketch.estimate.tasks > most_listable_nodes(self._options.effort, is_chain=True):
             return UNBOUNDED  # none of millions of tasks is made for that
         dag = self.dag(sketch)
-        if not is_listable(dag, options):
+        if not is_listable(dag, self._options):
             return UNBOUNDED
-        plan = listed_plan(dag, options)
+        plan = listed_plan(dag, self._options)
         if self._plan is None or plan.cycles <= self._plan[1].cycles:
             self._plan = sketch.candidate, plan
         return (plan.cycles,)
