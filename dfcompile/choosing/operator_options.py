@@ -23,6 +23,7 @@ from dfcompile.options import Choice
 from dfcompile.records import replace
 
 _LESS_DRAM = 4  # a cycle of DRAM counts as one in so many of tasks where most operators need less of it
+_HARDLY_LESS = 50  # an option is not estimated that may take less than another one by at most one part in so many
 _MORE_WORK = 2  # times as much, or less, as the lowering of least work: in which all numbers of pieces are looked at
 
 
@@ -196,9 +197,14 @@ def _flow(part: _Part, options: ExtractionOptions) -> tuple[Flow, list[Family]] 
 
 
 def _is_excluded(least: Estimate, known: Iterable[OperatorOption]) -> bool:
-    """Return whether an option has no fewer tasks than a known one and takes no less, given what it takes at least."""
+    """Return whether an option has no fewer tasks than a known one and takes hardly less, given what it takes at least.
+
+    What is hardly less is a part of its time, of cycles and of DRAM alike.
+    """
+    slack = least.time // _HARDLY_LESS
+    cycles, memory_cycles = least.cycles + slack, least.memory_cycles + slack
     return any(
-        alone.tasks <= least.tasks and alone.cycles <= least.cycles and alone.memory_cycles <= least.memory_cycles
+        alone.tasks <= least.tasks and alone.cycles <= cycles and alone.memory_cycles <= memory_cycles
         for alone in (each.alone for each in known)
     )
 

@@ -51,6 +51,7 @@ class Residency(Struct, frozen=True, eq=False):
         way: of each fetch `KEPT`, `ROLLING` or `SHARED`, shape [fetches].
         sram_bytes: held at a time at most, FIFOs included.
         fifo_bytes: of FIFOs at a time at most.
+        needed_bytes: that are moved where SRAM holds all that goes through memory: each element read or written once.
     """
 
     edge: Int64
@@ -58,6 +59,7 @@ class Residency(Struct, frozen=True, eq=False):
     way: Int8
     sram_bytes: int
     fifo_bytes: int
+    needed_bytes: int
 
 
 class StoreUse(Struct, frozen=True):
@@ -203,7 +205,8 @@ class _Uses:
         edge, keeper = edges.edge[edges.is_read], self._row[edges.is_read]
         is_all = (table.distinct_bytes[edge] == self._whole[keeper]) | self._is_handed[edges.is_read]
         fetches = fetches_of(table.dag, edges, keeper, is_all, table.reused_bytes[edge])
-        held = hold(self._wholes(), fetches, edges.fifos, room)
+        wholes = self._wholes()
+        held = hold(wholes, fetches, edges.fifos, room)
         is_link = np.zeros(len(held.stays), dtype=np.bool_)
         is_link[1:] = held.stays[:-1]
         number = np.cumsum(~is_link) - 1  # fetches of the same elements that stay are one
@@ -217,6 +220,7 @@ class _Uses:
             way=held.way[~is_link],
             sram_bytes=held.peak,
             fifo_bytes=edges.fifos.peak,
+            needed_bytes=int(wholes.moved.sum()),
         )
         read = sums(fetches.keeper, held.moved_by_fetch, len(self._keepers))
         return self._store_uses(held, read, np.bincount(fetches.keeper, is_kept, len(self._keepers)) > 0), residency

@@ -79,6 +79,11 @@ class TaskConfiguration(Timed, frozen=True, eq=False):
         """Read and written."""
         return sum(store.dram_bytes for store in self.stores)
 
+    @property
+    def moves_too_much(self) -> bool:
+        """Whether more than what is read and what is needed elsewhere is moved, or that more than once."""
+        return self.dram_bytes > self.residency.needed_bytes
+
 
 _RECENT = 8  # configurations that are kept: those of one set by all its schedules
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
@@ -277,7 +282,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             fastest = self._faster(fastest, units, part, schedule)
         assert fastest is not None  # without streams everything fits
         fastest = self._with_less_in_memory(units, part, fastest)
-        if self._waits_for_compute(fastest) or part.dag.nodes_count > _FEW_NODES:
+        if self._waits_for_compute(fastest) or not fastest.moves_too_much or part.dag.nodes_count > _FEW_NODES:
             return fastest
         most_ns = fastest.time_ns
         for schedule in ways.with_small_fifos():  # which leave more room for data
@@ -314,7 +319,7 @@ class TaskModel(Struct, frozen=True, dict=True):
 
         These take more cycles than a schedule that streams nothing, so they are not tried where its cycles decide.
         """
-        if known.schedule.streamed.any() or not self._waits_for_compute(known):
+        if known.schedule.streamed.any() or (known.moves_too_much and not self._waits_for_compute(known)):
             for schedule in self._ways(part).with_less_in_memory():
                 known = self._faster(known, units, part, schedule)
         return known

@@ -62,7 +62,7 @@ def test_the_best_start_counts(program: Program, pes: int) -> None:
 
 @given(programs(), st.sampled_from([2, 16]), st.sampled_from([64, 10**6]), st.sampled_from([0.25, 4.0]))
 @examples(10)
-def test_what_is_excluded_takes_no_less_than_is_said_and_would_be_on_no_front(
+def test_what_is_excluded_takes_no_less_than_is_said_and_would_hardly_lower_a_front(
     program: Program, pes: int, sram_bytes: float, bytes_per_cycle: float
 ) -> None:
     memory = Memory(sram_bytes, bytes_per_cycle)
@@ -84,7 +84,8 @@ def test_what_is_excluded_takes_no_less_than_is_said_and_would_be_on_no_front(
             front = [(each.alone.tasks, cost(each.alone)) for each in some.options(cost)]
             for option in some.excluded:
                 tasks, takes = option.alone.tasks, cost(alone[option.expansions, option.pieces, option.rest])
-                assert any(fewer <= tasks and less <= takes for fewer, less in front)
+                slack = 2 * (option.alone.time // 50)  # of cycles, and of DRAM
+                assert any(fewer <= tasks and less <= takes + slack for fewer, less in front)
 
 
 def test_of_what_waits_for_memory_no_more_tasks_are_made_than_it_has_time_for() -> None:
