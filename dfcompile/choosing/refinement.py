@@ -25,7 +25,7 @@ _APART = 4  # choices that may differ from the known one in several operators
 _SCHEDULE = 30  # times as long as a plan, about, where SRAM is small
 _TRIES = 24 * _SCHEDULE  # plans and schedules: one or two seconds
 _NEAR = 50  # what takes longer by one part in so many is changed, too
-_IN_VAIN = 3 * _SCHEDULE  # of these in a row: what looks worse than they do is no better
+_IN_VAIN = 50  # plans in a row, of which a schedule counts as ten: what looks worse than they do is no better
 
 _Scored = tuple[Sketch, Score]
 _LookedAt = dict[object, tuple[Candidate, Score]]  # by the tasks that they give, with what their scores are at least
@@ -164,27 +164,27 @@ class Refinement:
 
     def _scheduled(self, sketches: Sequence[Sketch], best: _Scored, *, until_better: bool = False) -> _Scored:
         """Return the best of some choices and a known one, as far as there is time to schedule them."""
-        known, enough = best, self._left - _IN_VAIN  # where nothing better comes before
+        known, vain = best, 0
         for sketch in sketches:
-            if self._left <= max(enough, 0) or (until_better and best is not known):
+            if self._left <= 0 or vain >= _IN_VAIN or (until_better and best is not known):
                 break
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue
             if (told := _told(sketch)) in self._earlier:
                 self._looked_at[told] = self._earlier[told]
-                self._left -= _SCHEDULE
+                self._left, vain = self._left - _SCHEDULE, vain + 10
                 continue
             plan = self._scores.planned(sketch)
             self._looked_at[told] = sketch.candidate, plan or NEVER
             # Equal times may come with smaller FIFOs, which changes of single operators are not tried for.
             if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
-                self._left -= 1
+                self._left, vain = self._left - 1, vain + 1
                 continue
-            self._left -= _SCHEDULE
+            self._left, vain = self._left - _SCHEDULE, vain + 10
             score = self._scores.of(sketch)
             self._looked_at[told] = sketch.candidate, score
             if score < best[1]:
-                best, enough = (sketch, score), self._left - _IN_VAIN
+                best, vain = (sketch, score), 0
         return best
 
     def _memory_cycles(self, sketch: Sketch) -> float:
