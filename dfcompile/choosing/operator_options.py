@@ -23,7 +23,7 @@ from dfcompile.options import Choice
 from dfcompile.records import replace
 
 _LESS_DRAM = 4  # a cycle of DRAM counts as one in so many of tasks where most operators need less of it
-_HARDLY_LESS = 50  # an option is not estimated that may take less than another one by at most one part in so many
+_HARDLY_LESS = 100  # of its time, one part in so many: twice as many tasks are not worth it
 _MORE_WORK = 2  # times as much, or less, as the lowering of least work: in which all numbers of pieces are looked at
 
 
@@ -197,15 +197,15 @@ def _flow(part: _Part, options: ExtractionOptions) -> tuple[Flow, list[Family]] 
 
 
 def _is_excluded(least: Estimate, known: Iterable[OperatorOption]) -> bool:
-    """Return whether an option has no fewer tasks than a known one and takes hardly less, given what it takes at least.
+    """Return whether an option has no fewer tasks than a known one and takes no less, given what it takes at least.
 
-    What is hardly less is a part of its time, of cycles and of DRAM alike.
+    With at least twice as many tasks it has to take less by more than a small part of its time.
     """
     slack = least.time // _HARDLY_LESS
-    cycles, memory_cycles = least.cycles + slack, least.memory_cycles + slack
     return any(
-        alone.tasks <= least.tasks and alone.cycles <= cycles and alone.memory_cycles <= memory_cycles
-        for alone in (each.alone for each in known)
+        alone.tasks <= least.tasks
+        and max(alone.cycles - least.cycles, alone.memory_cycles - least.memory_cycles) <= more
+        for alone, more in ((each.alone, slack if 2 * each.alone.tasks <= least.tasks else 0) for each in known)
     )
 
 
