@@ -5,6 +5,7 @@ import pytest
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, KernelTensor, TensorRole
 from dfcompile.canonical_dag.dag import UNORDERED
 from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained.part_schedules import PartWays
 from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
@@ -24,10 +25,13 @@ def readers_of_an_array(count: int, volume: int, distinct: int, order: str = "[0
     return builder.finish()
 
 
-def alone(dag: CanonicalDag, pes: int, sram_bytes: float, units: int = -1) -> TaskConfiguration:
+def alone(
+    dag: CanonicalDag, pes: int, sram_bytes: float, units: int = -1, gb_per_s: float = 300.0
+) -> TaskConfiguration:
     """Return the configuration of all units of a graph, or of some."""
     system = load_system(None).with_cores(pes)
     system = replace(system, accelerator=replace(system.accelerator, sram=Amount(sram_bytes)))
+    system = replace(system, dram=replace(system.dram, bandwidth=Amount(gb_per_s)))
     model = TaskModel(dag, system, ScheduleOptions(pes), ScheduleOptions(pes), Overlap.PERFECT_OVERLAP)
     found = model.configuration((1 << model.units.count) - 1 if units < 0 else units)
     assert found is not None
@@ -44,6 +48,20 @@ def test_array_that_is_read_again_stays_on_the_chip() -> None:
 
     assert (held.place, held.dram_read_bytes) == (Place.PARTS, 40)
     assert (away.place, away.dram_read_bytes) == (Place.DRAM, 160)
+
+
+def test_where_only_what_is_needed_is_moved_no_smaller_fifos_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[PartWays] = []
+    monkeypatch.setattr(PartWays, "with_small_fifos", lambda ways: iter(tried.append(ways) or ()))
+    again = readers_of_an_array(1, 10**6, 10)  # so often that DRAM takes longer, if it has to bring all of it
+
+    held = alone(readers_of_an_array(1, 10**4, 10**4), 1, 10**6, gb_per_s=0.1)
+    assert (held.bound_by, held.moves_too_much, tried) == ("memory", False, [])
+    assert held.dram_bytes == held.residency.needed_bytes == 4 * (10**4 + 1)
+
+    away = alone(again, 1, 39.0, gb_per_s=0.1)
+    assert (away.bound_by, away.moves_too_much, len(tried)) == ("memory", True, 1)
+    assert away.residency.needed_bytes == 4 * (10 + 1)
 
 
 def test_tasks_that_read_the_same_share_a_stream() -> None:
