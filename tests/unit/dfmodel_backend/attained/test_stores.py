@@ -1,5 +1,7 @@
 """Where data lies while a configuration runs, on small graphs by hand."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, KernelTensor, TensorRole
@@ -10,7 +12,7 @@ from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.records import replace
-from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler import Schedule, ScheduleOptions
 
 
 def readers_of_an_array(count: int, volume: int, distinct: int, order: str = "[0]") -> CanonicalDag:
@@ -52,7 +54,12 @@ def test_array_that_is_read_again_stays_on_the_chip() -> None:
 
 def test_where_only_what_is_needed_is_moved_no_smaller_fifos_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[PartWays] = []
-    monkeypatch.setattr(PartWays, "with_small_fifos", lambda ways: iter(tried.append(ways) or ()))
+
+    def looked_for(ways: PartWays) -> Iterator[Schedule]:
+        tried.append(ways)
+        return iter(())
+
+    monkeypatch.setattr(PartWays, "with_small_fifos", looked_for)
     again = readers_of_an_array(1, 10**6, 10)  # so often that DRAM takes longer, if it has to bring all of it
 
     held = alone(readers_of_an_array(1, 10**4, 10**4), 1, 10**6, gb_per_s=0.1)
