@@ -84,8 +84,8 @@ class OperatorOptions(Struct, frozen=True, dict=True):
     Attributes:
         origins: the user's operators.
         known: the ways that were estimated.
-        excluded: those of which what they take at least says that they are no better than others; that stands for their
-            estimate.
+        excluded: those of which what they take at least says that they are no better than others, or hardly; that
+            stands for their estimate.
     """
 
     origins: tuple[str, ...]

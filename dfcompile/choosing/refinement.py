@@ -25,7 +25,8 @@ _APART = 4  # choices that may differ from the known one in several operators
 _SCHEDULE = 30  # times as long as a plan, about, where SRAM is small
 _TRIES = 24 * _SCHEDULE  # plans and schedules: one or two seconds
 _NEAR = 50  # what takes longer by one part in so many is changed, too
-_IN_VAIN = 50  # plans in a row, of which a schedule counts as ten: what looks worse than they do is no better
+_IN_VAIN = 50  # plans in a row that are no better: what looks worse than they do is no better
+_SCHEDULED_IN_VAIN = 10  # plans, as which a schedule counts there: few are made where each takes long
 
 _Scored = tuple[Sketch, Score]
 _LookedAt = dict[object, tuple[Candidate, Score]]  # by the tasks that they give, with what their scores are at least
@@ -172,7 +173,7 @@ class Refinement:
                 continue
             if (told := _told(sketch)) in self._earlier:
                 self._looked_at[told] = self._earlier[told]
-                self._left, vain = self._left - _SCHEDULE, vain + 10
+                self._left, vain = self._left - _SCHEDULE, vain + _SCHEDULED_IN_VAIN
                 continue
             plan = self._scores.planned(sketch)
             self._looked_at[told] = sketch.candidate, plan or NEVER
@@ -180,7 +181,7 @@ class Refinement:
             if plan > best[1] or (until_better and plan and not _is_worth_it(plan[0], best)):
                 self._left, vain = self._left - 1, vain + 1
                 continue
-            self._left, vain = self._left - _SCHEDULE, vain + 10
+            self._left, vain = self._left - _SCHEDULE, vain + _SCHEDULED_IN_VAIN
             score = self._scores.of(sketch)
             self._looked_at[told] = sketch.candidate, score
             if score < best[1]:

@@ -81,7 +81,7 @@ class TaskConfiguration(Timed, frozen=True, eq=False):
 
     @property
     def moves_too_much(self) -> bool:
-        """Whether more than what is read and what is needed elsewhere is moved, or that more than once."""
+        """Whether DRAM moves more than each input once, and once each result that is needed elsewhere."""
         return self.dram_bytes > self.residency.needed_bytes
 
 
