@@ -19,6 +19,8 @@ from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
+_FEW_CYCLES = 20_000  # of a model on one element: choices for fewer elements take some tenths of a second each
+
 
 class AutomaticChoice(Struct, frozen=True, eq=False):
     """What is known of a model before a number of processing elements is given.
@@ -65,12 +67,30 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         sketches = self._sketches(options, memory)
         found = self._selected(makespans, sketches)
         work = sum(least_work(self.known).values())
+        if work <= _FEW_CYCLES:
+            found = self._for_fewer(found, options, makespans, sketches)
         if work <= SMALL_WORK:
             least = max(-(-work // options.pes), longest_chain(self.known))
             found = self._refined(found, least, options, makespans, sketches)
         else:
             found = Relief(self._space(options.pes, limits), sketches, makespans).better(found)
         return replace(found, made=makespans.made)
+
+    def _for_fewer(
+        self, known: Selection, options: ScheduleOptions, makespans: Makespans, sketches: Sketches
+    ) -> Selection:
+        """Return a choice, or if it waits for memory a better one of those for fewer processing elements.
+
+        Fewer tasks at a time share memory there. They are scheduled on all elements. See `_refined` for the arguments.
+        """
+        pes = options.pes
+        alone = replace(makespans.limits, tasks=0, promising_tasks=0, shorter_tasks=0)
+        while pes > 1 and _waits_for_memory(known, sketches):
+            pes = -(-pes // 2)
+            few = self._sketches(replace(options, pes=pes), sketches.memory)
+            other = select(self._space(pes, makespans.limits), few, makespans, alone)
+            known = _better(known, other, sketches)
+        return known
 
     def _refined(
         self, known: Selection, least: int, options: ScheduleOptions, makespans: Makespans, sketches: Sketches
@@ -93,14 +113,11 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
             space = self._space(pes, makespans.limits, has_all_values=True)
             few = self._sketches(replace(options, pes=pes), memory)
             refinement = Refinement(space, few, makespans, refinement)
-            better = refinement.better(known, least)
-            if better is not known:
-                sketch = sketches.of(better.sketch.candidate)
-                assert sketch is not None  # it is lowered as on fewer elements
-                known = replace(better, sketch=sketch)
-            elif pes < options.pes:
+            better = _better(known, refinement.better(known, least), sketches)
+            if better is known and pes < options.pes:
                 break
-            if memory is None or known.score is None or round(known.score[0]) <= known.score[1]:
+            known = better
+            if not _waits_for_memory(known, sketches):
                 break
             pes //= 2
         return known
@@ -125,3 +142,17 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         else:
             looked_at = tuple(replace(each, own=self.own.own, rest=self.own.rest) for each in looked_at)
         return space_of(self.known, self.table, self.rules, looked_at, pes, has_all_values=has_all_values)
+
+
+def _waits_for_memory(known: Selection, sketches: Sketches) -> bool:
+    """Return whether the schedule of a choice takes longer with memory than without."""
+    return sketches.memory is not None and known.score is not None and round(known.score[0]) > known.score[1]
+
+
+def _better(known: Selection, other: Selection, sketches: Sketches) -> Selection:
+    """Return a choice, or if it is better another one, which was sketched on fewer elements, as on all of them."""
+    if known.score is None or other.score is None or other.score >= known.score:
+        return known
+    sketch = sketches.of(other.sketch.candidate)
+    assert sketch is not None  # it is lowered as on fewer elements
+    return replace(known, sketch=sketch, score=other.score, expansions=other.expansions)

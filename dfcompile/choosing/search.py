@@ -76,7 +76,7 @@ class Selection(Struct, frozen=True, eq=False):
     is_before_passes: bool = False
 
 
-def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
+def select(space: Space, sketches: Sketches, scores: Scores, compared: Limits | None = None) -> Selection:
     """Choose expansions and granularities for all operators of a model together.
 
     Each operator gets the option that is fastest alone, those of one shape the same. From that, or from the best
@@ -89,22 +89,24 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
         space: all that may be chosen.
         sketches: of the model on a number of processing elements.
         scores: say what is to be small.
+        compared: limits to what is compared; ``None``: those of the scores.
 
     Raises:
         UserError: no choice for the whole model is possible.
     """
+    compared = scores.limits if compared is None else compared
     alone, whole, changes, schedules = _PARTS
     with work_of(sum(_PARTS)) as work:
         with work.part(alone):
             table, operators = _operators(space, tuple(space.covering()), sketches)
         default = sketches.of(next(space.uniform()))
         is_in_slices = _is_in_slices(operators)
-        limits = scores.limits.in_slices() if is_in_slices else scores.limits
+        limits = compared.in_slices() if is_in_slices else compared
         most = max(limits.most_tasks(sketches.pes), 0 if default is None else default.estimate.tasks)
-        largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
+        largest = max(most, compared.promising_tasks, compared.shorter_tasks)
         affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
         with work.part(whole):
-            distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
+            distinct, unseen = _sketched(affordable, operators, sketches, compared.scopes)
         uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
         with work.part(changes):
             few = [each for each in uniform if each.estimate.tasks <= most][:1]
@@ -118,11 +120,11 @@ def select(space: Space, sketches: Sketches, scores: Scores) -> Selection:
                 own = (in_more_tasks(own[0], operators, space, sketches, most), *own[1:])
         found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
         with work.part(schedules):
-            chosen, least, rivals = _compared(found, default, scores)
+            chosen, least, rivals = _compared(found, default, scores, compared)
     operators = table.including(operators, chosen)
     expansions = space.expansions_of(chosen.outline.chosen)
     uniform_rivals = rivals[max(len(own) - 1, 0) :]
-    return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)
+    return Selection(chosen, least, uniform_rivals, operators, default, expansions, compared, unseen)
 
 
 def _improved(
@@ -195,7 +197,7 @@ def _least_tasks(operators: Sequence[OperatorOptions], candidate: Candidate) -> 
 
 
 def _compared(
-    sketches: Sequence[Sketch], default: Sketch | None, scores: Scores
+    sketches: Sequence[Sketch], default: Sketch | None, scores: Scores, limits: Limits
 ) -> tuple[Sketch, Score | None, tuple[Rival, ...]]:
     """Return the best of those that there is time to schedule; the first, if that is for none of the others.
 
@@ -208,7 +210,7 @@ def _compared(
     """
     first, *others = sketches
     published = next((number for number, each in enumerate(sketches) if scores.is_needed and each is default), 0)
-    budgets = _Budgets(scores.limits, first.estimate.tasks)
+    budgets = _Budgets(limits, first.estimate.tasks)
     if not scores.is_needed and not any(budgets.fits(each.estimate.tasks) for each in others):
         return first, None, tuple(Rival(each, None, is_excluded=False) for each in others)
     known = [scores.bound(each) for each in sketches]

@@ -28,8 +28,8 @@ _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tas
 _ACCESSES_QUICKLY = 2**27  # two or three seconds
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
-# Of gangs that are no longer by steady times; quickly, of a hundred tasks.
-_GANG_ACCESSES = {Effort.QUICK: 2**16, Effort.DEFAULT: 2**20, Effort.HIGH: 2**20}
+# Of gangs that are no longer by steady times; quickly, of some hundred tasks.
+_GANG_ACCESSES = {Effort.QUICK: 2**18, Effort.DEFAULT: 2**20, Effort.HIGH: 2**20}
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
