@@ -67,13 +67,13 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         sketches = self._sketches(options, memory)
         found = self._selected(makespans, sketches)
         work = sum(least_work(self.known).values())
-        if work <= _FEW_CYCLES:
-            found = self._for_fewer(found, options, makespans, sketches)
         if work <= SMALL_WORK:
             least = max(-(-work // options.pes), longest_chain(self.known))
             found = self._refined(found, least, options, makespans, sketches)
         else:
             found = Relief(self._space(options.pes, limits), sketches, makespans).better(found)
+            if work <= _FEW_CYCLES:
+                found = self._for_fewer(found, options, makespans, sketches)
         return replace(found, made=makespans.made)
 
     def _for_fewer(
@@ -117,6 +117,8 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
             if better is known and pes < options.pes:
                 break
             known = better
+            if pes == options.pes:
+                known = self._for_fewer(known, options, makespans, sketches)
             if not _waits_for_memory(known, sketches):
                 break
             pes //= 2

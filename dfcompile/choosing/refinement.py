@@ -17,7 +17,7 @@ from dfcompile.records import replace
 
 # Cycles of a model on one element: into however many tasks it is cut, it is scheduled in a tenth of a second.
 SMALL_WORK = 2_000
-_WORTH = 100  # what may be better by one part in so many is scheduled
+_WORTH = 1000  # what may be better by one part in so many is scheduled
 _ESTIMATED = 100  # choices beside those that differ in one operator: some tenths of a second
 _CHANGES = 40  # of each operator, those that take least alone
 _ALIKE = 8  # choices of all operators in as many pieces
