@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dfcompile as df
 from dfcompile.choosing.candidate import granularities
 from dfcompile.driver import explore
 from dfcompile.frontend import Program
@@ -16,6 +18,9 @@ from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions
 from tests.asked_options import asked
 from tests.examples import examples
+from tests.fuzz.draw import Draw
+from tests.fuzz.drawn_machines import DrawnMachine
+from tests.fuzz.slower_cases import drawn_small_model
 from tests.onnx_text import model_from_text
 from tests.unit.choosing.automatic_choices import automatic, convolutions, least_makespan
 from tests.unit.choosing.random_programs import programs
@@ -89,3 +94,30 @@ def test_no_limit_of_fifos_is_better(tmp_path: Path) -> None:
     times = [figures(asked(file, (1,), "quick", system=machine, max_fifo=most))[Aim.TIME] for most in (None, 2)]
 
     assert times[0] <= times[1] <= 156e-9
+
+
+def time_ns(model: onnx.ModelProto, machine: DrawnMachine) -> float:
+    """Return what a model takes on a machine by default, in nanoseconds."""
+    onnx.save(model, "case.onnx")
+    (result,) = df.compile(Path("case.onnx"), pes=[machine.pes], system=machine.file()).report.results
+    assert result.mapping is not None
+    return result.mapping.time_s * 1e9
+
+
+def test_choices_for_fewer_elements_are_looked_at_where_a_model_waits_for_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "g (float[8,16] x) => (float[8,24] y) { p = MatMul(x, w) y = Softmax(p) }"
+    model = model_from_text(text, w=np.ones((16, 24), np.float32))
+
+    # What is best by estimates for 6 elements takes 2,464 ns.
+    assert time_ns(model, DrawnMachine(pes=6, sram_bytes=240, gb_per_s=4.0)) <= 2168.1
+
+
+def test_gangs_of_some_hundred_tasks_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = onnx.load_from_string(drawn_small_model(Draw("e41:44")).content)
+
+    # Lists take 20 ns, as do gangs of the partitioner's rivals with other times.
+    assert time_ns(model, DrawnMachine(pes=32, sram_bytes=1280, gb_per_s=300.0)) <= 19.1
