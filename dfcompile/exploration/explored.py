@@ -245,6 +245,7 @@ class _Jobs:
             number: tuple(each for each in row if each is not None) for number, row in enumerate(known)
         }
         missing = [number for number, row in found.items() if len(row) < len(asked.memories)]
+        missing.sort(key=lambda number: -self._space.tasks(candidates[number].picks))  # none is waited for in the end
         for place, outcomes in self._workers.run([jobs[number] for number in missing]):
             number = missing[place]
             found[number] = outcomes

@@ -225,13 +225,10 @@ class Search:
         heapify(self._open)
 
     def _cost(self, candidate: Candidate) -> int:
-        return 1 + self._tasks(candidate.picks) // TASKS_PER_TRY
-
-    def _tasks(self, picks: Sequence[int]) -> int:
-        return sum(group.tasks(pick) for group, pick in zip(self._space.groups, picks, strict=False))
+        return 1 + self._space.tasks(candidate.picks) // TASKS_PER_TRY
 
     def _is_too_large(self, picks: Sequence[int]) -> bool:
-        return self._tasks(picks) > MOST_TASKS
+        return self._space.tasks(picks) > MOST_TASKS
 
     # -- what is known
 

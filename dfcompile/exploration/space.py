@@ -72,6 +72,10 @@ class Space(Struct, frozen=True, eq=False):
         """The groups, without what their options become."""
         return tuple(OfferedGroup(group.origins, group.op_type, group.options) for group in self.groups)
 
+    def tasks(self, picks: Sequence[int]) -> int:
+        """Return the number of tasks of the first groups under an option each, as declared."""
+        return sum(group.tasks(pick) for group, pick in zip(self.groups, picks, strict=False))
+
     def restricted(self, picks: Sequence[int | None]) -> KnownAlternatives:
         """Return what is left of the alternatives if some groups have one option."""
         left = {
