@@ -243,8 +243,8 @@ def _fitting(scope: MapScope, pes: int) -> tuple[int, ...]:
     for family in divisions(scope, dict.fromkeys(numbers_of_pieces(scope.extents, MOST_PER_ELEMENT * pes))):
         if family.members > MOST_TASKS:  # more than a canonical DAG can hold
             continue
-        iterations = family.iterations()
-        times.setdefault(family.members, -(-family.members // pes) * max(iterations.whole, iterations.last))
+        longest = prod(cut.size for cut in family.cuts)
+        times.setdefault(family.members, -(-family.members // pes) * longest)
     least = min(times.values(), default=0)
     found = [min(tasks for tasks, time in times.items() if time * part <= least * (part + 1)) for part in _SLACK]
     return tuple(dict.fromkeys((*found, max(pes // _FEWER, 1)))) if times else ()

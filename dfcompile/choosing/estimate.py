@@ -1,6 +1,6 @@
 """What families of tasks take and move on a number of processing elements, without looking at single tasks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -77,6 +77,38 @@ def traffic(flow: Flow, pes: int, memory: Memory, *, is_streamed: bool = False, 
             if access.array not in stays:
                 written = family.written(access).total * flow.uses[access.array].array.element_bytes
                 moved += int(written * part_of.get(access.array, 1))
+    return moved
+
+
+def least_traffic(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse], pes: int, memory: Memory) -> int:
+    """Return what `traffic` is not below, whatever streams and whatever is in slices, of an operator alone.
+
+    Each operand is read in the way of least traffic that SRAM has room for by itself. Of an array that is made here and
+    is larger than half of SRAM, tasks that are at work hold their part at least, streams and slices or not.
+
+    Args:
+        families: of tasks.
+        uses: of their arrays.
+        pes: number of processing elements P.
+        memory: of the chip.
+    """
+    moved = 0
+    for use in uses.values():
+        size, room = _size(use), memory.sram_bytes
+        kept, held = 0, 1
+        if size * _PART <= room and (_is_made(use) or (not use.writers and len(use.readers) > 1)):
+            moved += 0 if use.writers else size
+            continue
+        if _is_made(use):
+            members = max(families[number].members for number, _ in (*use.writers, *use.readers))
+            held = max(size * min(pes, members) // members, 1)
+            kept = min(int(room), held)
+        of_array = use.array.elements, use.array.element_bytes
+        for number, access in use.readers:
+            ways = _operand(families[number].cuts, (access.strides, access.is_indirect), of_array).ways(pes)
+            moved += min(way.moved for way in ways if way.room <= room) * (held - kept) // held
+        for number, access in use.writers:
+            moved += families[number].written(access).total * use.array.element_bytes * (held - kept) // held
     return moved
 
 

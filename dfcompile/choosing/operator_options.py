@@ -9,10 +9,10 @@ from msgspec import Struct
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.canonical_dag.extraction.families import TaskFamily, are_large, divide
-from dfcompile.canonical_dag.extraction.flow import Flow
+from dfcompile.canonical_dag.extraction.flow import Flow, uses_of
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.choosing.candidate import MOST_PER_ELEMENT, Space, fitting_pieces, numbers_of_pieces
-from dfcompile.choosing.estimate import Estimate, estimate, families_of
+from dfcompile.choosing.estimate import Estimate, estimate, families_of, least_traffic
 from dfcompile.choosing.placing import Family
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.errors import UserError
@@ -156,6 +156,11 @@ class _Part(Struct, frozen=True, dict=True):
         )
         return cls(tuple(nameless), tuple(arrays))
 
+    @cached_property
+    def by_name(self) -> Mapping[str, Array]:
+        """Its arrays by their names."""
+        return {array.name: array for array in self.arrays}
+
     @property
     def work(self) -> int:
         """Iterations of all scopes."""
@@ -190,7 +195,7 @@ class _Part(Struct, frozen=True, dict=True):
 def _flow(part: _Part, options: ExtractionOptions) -> tuple[Flow, list[Family]] | None:
     """Return the flow of an operator's families; ``None``: more tasks than a canonical DAG can hold."""
     try:
-        flow = flow_of(LoweredGraph("", part.scopes, {array.name: array for array in part.arrays}), options)
+        flow = flow_of(LoweredGraph("", part.scopes, part.by_name), options)
         return flow, families_of(flow)
     except UserError:
         return None
@@ -292,11 +297,17 @@ class OptionTable:
         excluded: dict[int, OperatorOption] = {}
         compared: set[Names] = set()
         for number, (option, granularity) in sorted(enumerate(asked), key=lambda each: _at_least(each[1][0].alone)):
-            names = option.expansions
-            if names in compared and not self._has_all_pieces and _is_excluded(option.alone, found.values()):
+            names, part, single = (
+                option.expansions,
+                self._parts[origin][option.expansions],
+                _for_one(granularity, origin),
+            )
+            least = self._more_and_more(option.alone, part, single)
+            may_go = names in compared and not self._has_all_pieces
+            if may_go and any(_is_excluded(each, found.values()) for each in least):
                 excluded[number] = option
                 continue
-            alone = self._estimate(self._parts[origin][names], _for_one(granularity, origin))
+            alone = self._estimate(part, single)
             if alone is not None:
                 found[number] = replace(option, alone=alone)
                 compared.add(names)
@@ -318,9 +329,19 @@ class OptionTable:
         except UserError:
             return None
         work = sum(each.total for each in tasks)
-        least = max([-(-work // pes), *(max(each.whole, each.last) for each in tasks)])
+        longest = (-(-(each.members - each.shorter) // pes) * each.whole for each in tasks)  # in rounds of P
+        least = max([-(-work // pes), *longest, *(each.last for each in tasks)])
         moved = 0 if memory is None else memory.cycles(part.moved_bytes)
         return Estimate(least, least, work, sum(family.members for family in families), memory_cycles=moved)
+
+    def _more_and_more(self, least: Estimate, part: _Part, granularity: Granularity) -> Iterator[Estimate]:
+        """Yield what an operator takes at least, and then with what DRAM moves for these tasks."""
+        yield least
+        memory = self._sketches.memory
+        if memory is not None:
+            families = divide(part.scopes, granularity)
+            moved = least_traffic(families, uses_of(families, part.by_name), self._sketches.pes, memory)
+            yield replace(least, memory_cycles=max(memory.cycles(moved), least.memory_cycles))
 
     def _in_short_tasks(self, names: Names, part: _Part, known: Sequence[OperatorOption]) -> Iterator[OperatorOption]:
         """Yield options of more pieces, if a lowering works on slices and waits for DRAM, until it no longer waits.

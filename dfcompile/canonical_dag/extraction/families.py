@@ -62,6 +62,11 @@ class MemberVolumes(Struct, frozen=True):
         return self.whole == self.last
 
     @property
+    def shorter(self) -> int:
+        """How many members have another number."""
+        return 0 if self.is_even else self.members // self.row
+
+    @property
     def total(self) -> int:
         """Elements of all members."""
         return self.members // self.row * ((self.row - 1) * self.whole + self.last)

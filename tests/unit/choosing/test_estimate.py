@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
+from dfcompile.canonical_dag.extraction.flow import uses_of
+from dfcompile.choosing.estimate import Memory, least_traffic, traffic
 from dfcompile.choosing.placing import Elements, Family, Placed, Placing
 from dfcompile.frontend import Program
 from dfcompile.lowering import registered_expansions
@@ -77,6 +79,26 @@ def test_families_are_placed_as_if_task_by_task(program: Program, pes: int, piec
     placing.run()
 
     assert placing.times.end == _ends_task_by_task(families, placing.rank, pes)
+
+
+@given(
+    programs(),
+    st.integers(1, 20),
+    st.sampled_from([None, 2, 5, 24]),
+    st.sampled_from([1, 16, 100, 800, 10**6]),
+    st.booleans(),
+)
+@examples(100)
+def test_no_less_is_moved_than_is_known_without_streams_and_slices(
+    program: Program, pes: int, pieces: int | None, sram_bytes: int, is_streamed: bool
+) -> None:
+    graph = OutlinedModel(program, registered_expansions()).outline(()).graph
+    flow = flow_of(graph, ExtractionOptions(Volumes.EXACT, Granularity(pieces=pieces)))
+    memory = Memory(sram_bytes, 1.0)
+
+    least = least_traffic(flow.families, uses_of(flow.families, graph.arrays), pes, memory)
+
+    assert least <= traffic(flow, pes, memory, is_streamed=is_streamed)
 
 
 def _ends_task_by_task(families: list[Family], rank: list[int], pes: int) -> list[int]:
