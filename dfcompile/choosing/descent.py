@@ -112,14 +112,14 @@ class Descent:
             uniform: choices to begin from as well.
         """
         starts = [(sketch, options) for options in alone if (sketch := self._sketch(options)) is not None]
-        first = min((sketch for sketch, _ in starts), key=lambda sketch: sketch.estimate.time, default=None)
+        first = min((sketch for sketch, _ in starts), key=lambda sketch: sketch.estimate.order, default=None)
         for sketch in uniform:
             options = self._options(sketch)
             if options is not None:
                 starts.append((sketch, options))
         if not starts:
             return ()
-        best = self._improved(*min(starts, key=lambda start: start[0].estimate.time))
+        best = self._improved(*min(starts, key=lambda start: start[0].estimate.order))
         return (best,) if first is None or best is first else (best, first)
 
     def _improved(self, best: Sketch, options: tuple[OperatorOption, ...]) -> Sketch:

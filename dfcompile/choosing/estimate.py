@@ -292,6 +292,11 @@ class Estimate(Struct, frozen=True):
         return max(self.cycles, self.memory_cycles)
 
     @property
+    def order(self) -> tuple[int, int]:
+        """What puts first what takes the least time, and of equals what moves least."""
+        return self.time, self.memory_cycles
+
+    @property
     def waits_for_dram(self) -> bool:
         """Whether DRAM takes longer than the tasks."""
         return self.memory_cycles > self.cycles

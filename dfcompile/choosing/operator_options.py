@@ -23,9 +23,8 @@ from dfcompile.options import Choice
 from dfcompile.records import replace
 
 _LESS_DRAM = 4  # a cycle of DRAM counts as one in so many of tasks where most operators need less of it
-_HARDLY_LESS = 100  # of its time, one part in so many: twice as many tasks are not worth it
+_HARDLY_LESS = 100  # of its cycles, one part in so many: twice as many tasks are not worth it
 _MORE_WORK = 2  # times as much, or less, as the lowering of least work: in which all numbers of pieces are looked at
-
 
 Cost = Callable[[Estimate], int]  # of what an operator takes alone
 
@@ -95,7 +94,9 @@ class OperatorOptions(Struct, frozen=True, dict=True):
     def options(self, cost: Cost) -> tuple[OperatorOption, ...]:
         """Return those of more and more tasks and less and less cost; others are not worth their tasks."""
         front: list[OperatorOption] = []
-        for option in sorted(self.known, key=lambda each: (each.alone.tasks, cost(each.alone))):
+        for option in sorted(
+            self.known, key=lambda each: (each.alone.tasks, cost(each.alone), each.alone.memory_cycles)
+        ):
             if not front or cost(option.alone) < cost(front[-1].alone):
                 front.append(option)
         return tuple(front)
@@ -104,7 +105,9 @@ class OperatorOptions(Struct, frozen=True, dict=True):
     def fronts(self) -> tuple[OperatorOption, ...]:
         """Those that no other one of as few tasks beats both in cycles of tasks and in those of DRAM."""
         front: list[OperatorOption] = []
-        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.cycles)):
+        for option in sorted(
+            self.known, key=lambda each: (each.alone.tasks, each.alone.cycles, each.alone.memory_cycles)
+        ):
             alone = option.alone
             if all(
                 alone.cycles < other.alone.cycles or alone.memory_cycles < other.alone.memory_cycles for other in front
@@ -204,14 +207,14 @@ def _flow(part: _Part, options: ExtractionOptions) -> tuple[Flow, list[Family]] 
 def _is_excluded(least: Estimate, known: Iterable[OperatorOption]) -> bool:
     """Return whether an option has no fewer tasks than a known one and takes no less, given what it takes at least.
 
-    With at least twice as many tasks it has to take less by more than a small part of its time.
+    With at least twice as many tasks it has to take less by more than a small part.
     """
-    slack = least.time // _HARDLY_LESS
-    return any(
-        alone.tasks <= least.tasks
-        and max(alone.cycles - least.cycles, alone.memory_cycles - least.memory_cycles) <= more
-        for alone, more in ((each.alone, slack if 2 * each.alone.tasks <= least.tasks else 0) for each in known)
-    )
+    more = least.cycles // _HARDLY_LESS, least.memory_cycles // _HARDLY_LESS
+    for alone in (each.alone for each in known if each.alone.tasks <= least.tasks):
+        slack = more if 2 * alone.tasks <= least.tasks else (0, 0)
+        if alone.cycles <= least.cycles + slack[0] and alone.memory_cycles <= least.memory_cycles + slack[1]:
+            return True
+    return False
 
 
 def _at_least(least: Estimate) -> tuple[int, int, int]:

@@ -107,7 +107,7 @@ def select(space: Space, sketches: Sketches, scores: Scores, compared: Limits | 
         affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
         with work.part(whole):
             distinct, unseen = _sketched(affordable, operators, sketches, compared.scopes)
-        uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.time))
+        uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.order))
         with work.part(changes):
             few = [each for each in uniform if each.estimate.tasks <= most][:1]
             for sketch in few:

@@ -302,7 +302,7 @@ def planned_schedule(
     )
 
 
-_NEARLY = 1000  # no other schedule is shorter by one part in so many
+_NEARLY = 200  # no other schedule is shorter by one part in so many; no gangs of nine large models were
 _MANY = 2**17  # nodes: of more, gangs take half of the time
 _NEARLY_OF_MANY = 10  # of tasks so many and so well shared, no gangs of ten models were shorter
 
