@@ -305,9 +305,9 @@ class OptionTable:
                 self._parts[origin][option.expansions],
                 _for_one(granularity, origin),
             )
-            least = self._more_and_more(option.alone, part, single)
+            bounds = self._more_and_more(option.alone, part, single)
             may_go = names in compared and not self._has_all_pieces
-            if may_go and any(_is_excluded(each, found.values()) for each in least):
+            if may_go and any(_is_excluded(each, found.values()) for each in bounds):
                 excluded[number] = option
                 continue
             alone = self._estimate(part, single)
