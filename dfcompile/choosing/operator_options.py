@@ -300,11 +300,8 @@ class OptionTable:
         excluded: dict[int, OperatorOption] = {}
         compared: set[Names] = set()
         for number, (option, granularity) in sorted(enumerate(asked), key=lambda each: _at_least(each[1][0].alone)):
-            names, part, single = (
-                option.expansions,
-                self._parts[origin][option.expansions],
-                _for_one(granularity, origin),
-            )
+            names, single = option.expansions, _for_one(granularity, origin)
+            part = self._parts[origin][names]
             bounds = self._more_and_more(option.alone, part, single)
             may_go = names in compared and not self._has_all_pieces
             if may_go and any(_is_excluded(each, found.values()) for each in bounds):
