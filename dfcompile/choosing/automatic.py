@@ -19,7 +19,7 @@ from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
-_FEW_CYCLES = 20_000  # of a model on one element: choices for fewer elements take some tenths of a second each
+_FEW_CYCLES = 20_000  # of a model on one element: choices for fewer elements take up to a second each
 
 
 class AutomaticChoice(Struct, frozen=True, eq=False):
