@@ -237,7 +237,7 @@ class AutomaticSummary:
     options: tuple[OptionSummary, ...] = figure("what was looked at for each operator, those of one shape together")
     options_excluded: int = figure(
         "of operators that are not listed: what they take at least is no less than what one that is listed takes, in "
-        "tasks, cycles and DRAM, or with twice as many tasks less by at most 1 % of the time",
+        "tasks, cycles and DRAM, or with twice as many tasks less by at most 1 % of each",
         unit="options",
     )
     rivals: RivalsSummary | None = figure("what it was compared with; absent where it is not taken", default=None)
