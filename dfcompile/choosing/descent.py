@@ -86,8 +86,10 @@ def _granularity(pairs: Sequence[tuple[str, OperatorOption]]) -> Granularity:
 
 
 _ESTIMATED_SCOPES = 1_000  # in all tries: some tenths of a second
-_MANY_TASKS = 100_000  # that take seconds to be scheduled
-_SHARES = (1, 2, 4)  # of the cycles that DRAM leaves to tasks, one in so many: what operators take does not just add up
+_MANY_TASKS = 10_000  # that take some tenths of a second to be scheduled and mapped
+_HARDLY_LONGER = 1000  # choices of fewer tasks may take longer by one part in so many
+_MORE_MOVED = 4  # and DRAM may need one part in so many of their time more, as far as it has that
+_SHARES = (1, 2, 4)  # of what they may take more, one in so many: what operators take does not just add up
 
 
 class Descent:
@@ -141,32 +143,36 @@ class Descent:
         return self._in_fewer_tasks(best, options)
 
     def _in_fewer_tasks(self, best: Sketch, options: Sequence[OperatorOption]) -> Sketch:
-        """Return a choice, or where it waits for DRAM one of fewer tasks that takes no longer: tasks cost our time."""
+        """Return a choice, or if it has many tasks one of fewer that takes hardly longer: tasks cost our time."""
         estimate = best.estimate
-        if estimate.tasks < _MANY_TASKS or not estimate.waits_for_dram:
+        if estimate.tasks < _MANY_TASKS:
             return best
+        most = estimate.time + estimate.time // _HARDLY_LONGER
+        memory = min(most - estimate.memory_cycles, most // _MORE_MOVED)
         for share in _SHARES:
-            found = self._sketch(self._fewer(options, (estimate.memory_cycles - estimate.cycles) // share))
-            if found is not None and found.estimate.time <= estimate.time and found.estimate.tasks < estimate.tasks:
+            found = self._sketch(self._fewer(options, (most - estimate.cycles) // share, memory // share))
+            if found is not None and found.estimate.time <= most and found.estimate.tasks < estimate.tasks:
                 return found
         return best
 
-    def _fewer(self, options: Sequence[OperatorOption], cycles: int) -> tuple[OperatorOption, ...]:
-        """Return options of fewer tasks that move no more and together take at most so many cycles more.
+    def _fewer(self, options: Sequence[OperatorOption], cycles: int, memory_cycles: int) -> tuple[OperatorOption, ...]:
+        """Return options of fewer tasks that together take at most so many cycles of tasks and of DRAM more.
 
         Operators give up tasks first that cost the fewest cycles each.
         """
         changes = []
         for number, (each, taken) in enumerate(zip(self._operators, options, strict=True)):
+            count, before = len(each.origins), taken.alone
             for option in each.fronts:
-                fewer = taken.alone.tasks - option.alone.tasks
-                if fewer > 0 and option.alone.memory_cycles <= taken.alone.memory_cycles:
-                    more = max(option.alone.cycles - taken.alone.cycles, 0)
-                    changes.append((Fraction(more, fewer), -fewer, number, more * len(each.origins), option))
+                fewer = before.tasks - option.alone.tasks
+                if fewer > 0:
+                    more = max(option.alone.cycles - before.cycles, 0)
+                    moved = max(option.alone.memory_cycles - before.memory_cycles, 0)
+                    changes.append((Fraction(more, fewer), -fewer, number, more * count, moved * count, option))
         found = list(options)
-        for _, _, number, more, option in sorted(changes, key=lambda change: change[:3]):
-            if found[number] is options[number] and more <= cycles:
-                found[number], cycles = option, cycles - more
+        for _, _, number, more, moved, option in sorted(changes, key=lambda change: change[:3]):
+            if found[number] is options[number] and more <= cycles and moved <= memory_cycles:
+                found[number], cycles, memory_cycles = option, cycles - more, memory_cycles - moved
         return tuple(found)
 
     def _changes(self, best: Sketch, options: Sequence[OperatorOption]) -> Sequence[tuple[int, OperatorOption]]:
