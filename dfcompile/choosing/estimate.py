@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.families import Cut, TaskFamily
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow
-from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
+from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Loop, reused_elements
 from dfcompile.choosing.placing import Family, Placing, Times
 
@@ -110,6 +110,21 @@ def least_traffic(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse], 
         for number, access in use.writers:
             moved += families[number].written(access).total * use.array.element_bytes * (held - kept) // held
     return moved
+
+
+def least_bytes(graph: LoweredGraph) -> int:
+    """Return the bytes that are moved at least: what is read and not made, and results, once."""
+    read = {access.array for scope in graph.scopes for access in scope.reads}
+    written = {access.array for scope in graph.scopes for access in scope.writes}
+    least: dict[str, int] = {}
+    for scope in graph.scopes:
+        for access in (*scope.reads, *scope.writes):
+            array = graph.arrays[access.array]
+            is_moved = access.array not in written if access.array in read else not array.is_transient
+            if is_moved:
+                elements = 1 if access.is_indirect else access.over(scope.extents).distinct() or 1
+                least[access.array] = max(least.get(access.array, 0), elements * array.element_bytes)
+    return sum(least.values())
 
 
 def _stays(flow: Flow, use: ArrayUse, memory: Memory) -> bool:

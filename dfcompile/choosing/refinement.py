@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain, product
 
-from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.choosing.candidate import Candidate, Space
 from dfcompile.choosing.descent import candidate_of
+from dfcompile.choosing.estimate import least_bytes
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
 from dfcompile.choosing.scoring import NEVER, Score, Scores
 from dfcompile.choosing.search import Selection
@@ -191,7 +191,7 @@ class Refinement:
     def _memory_cycles(self, sketch: Sketch) -> float:
         """Return what DRAM takes at least, not rounded: of few cycles a part of one counts."""
         memory = self._sketches.memory
-        return 0 if memory is None else _least_bytes(sketch.outline.graph) / memory.bytes_per_cycle
+        return 0 if memory is None else least_bytes(sketch.outline.graph) / memory.bytes_per_cycle
 
 
 def _is_worth_it(least_cycles: float, best: _Scored) -> bool:
@@ -237,18 +237,3 @@ def _cost(option: OperatorOption) -> tuple[int, int, int]:
 
 def _sum(options: Iterable[OperatorOption]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*map(_cost, options), strict=True)))
-
-
-def _least_bytes(graph: LoweredGraph) -> int:
-    """Return the bytes that are moved at least: what is read and not made, and results, once."""
-    read = {access.array for scope in graph.scopes for access in scope.reads}
-    written = {access.array for scope in graph.scopes for access in scope.writes}
-    least: dict[str, int] = {}
-    for scope in graph.scopes:
-        for access in (*scope.reads, *scope.writes):
-            array = graph.arrays[access.array]
-            is_moved = access.array not in written if access.array in read else not array.is_transient
-            if is_moved:
-                elements = 1 if access.is_indirect else access.over(scope.extents).distinct() or 1
-                least[access.array] = max(least.get(access.array, 0), elements * array.element_bytes)
-    return sum(least.values())

@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing.candidate import Candidate
-from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.estimate import Memory, least_bytes
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
 from dfcompile.records import replace
@@ -218,8 +218,12 @@ class Makespans:
         return None if self._least is None else self._least[1]
 
     def bound(self, sketch: Sketch) -> Score:
-        """Return cycles that every schedule takes at least; steady times may be below every bound."""
-        return (sketch.estimate.bound_cycles,) if self._options.timing.is_exact else UNBOUNDED
+        """Return cycles that tasks or DRAM take at least; steady times may be below every bound."""
+        if not self._options.timing.is_exact:
+            return UNBOUNDED
+        memory = None if self._machine is None else self._machine.memory
+        moving = 0 if memory is None else least_bytes(sketch.outline.graph) / memory.bytes_per_cycle
+        return (max(sketch.estimate.bound_cycles, moving),)
 
     def planned(self, sketch: Sketch) -> Score:
         """Return cycles that the schedule which these options give takes at least.

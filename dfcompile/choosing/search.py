@@ -28,6 +28,7 @@ from dfcompile.options import Choice
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _TOO_LONG = 1.05  # estimates of choices of many pieces are up to a twentieth longer than their schedules
+_ROUNDED = 1e-9  # relative: cycles on a machine are those of nanoseconds
 _TIMES_FOR_DRAM = 5  # as many tasks may be, where most work is on slices and DRAM takes longer than tasks
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
@@ -222,9 +223,9 @@ def _compared(
     with work_of(len(heap)) as work:
         while heap:
             _, number, is_planned = heappop(heap)
-            if scored and known[number] > scored[chosen]:
+            if scored and _is_excluded(known[number], scored[chosen]):
                 continue
-            left_over = sum(not scored or bound <= scored[chosen] for bound, _, _ in heap)
+            left_over = sum(not (scored and _is_excluded(bound, scored[chosen])) for bound, _, _ in heap)
             work.is_at(len(sketches) * looks / (looks + 1 + left_over))
             looks += 1
             is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
@@ -244,7 +245,7 @@ def _compared(
             chosen = min(scored, key=lambda each: (scored[each], sketches[each].estimate.tasks, each))
     best = scored[chosen]
     rivals = (
-        Rival(each, scored.get(number), is_excluded=number not in scored and known[number] > best)
+        Rival(each, scored.get(number), is_excluded=number not in scored and _is_excluded(known[number], best))
         for number, each in enumerate(others, start=1)
     )
     return sketches[chosen], best, tuple(rivals)
@@ -269,6 +270,11 @@ class _Budgets:
                 self._left[number] -= tasks
                 return True
         return False
+
+
+def _is_excluded(bound: Score, best: Score) -> bool:
+    """Return whether a choice of which a bound is known is not better, or in other figures than the first alone."""
+    return bound > best or (bound != UNBOUNDED and bound[0] * (1 + _ROUNDED) >= best[0])
 
 
 def _is_worth_it(bound: Score, least: Score | None) -> bool:
