@@ -11,7 +11,6 @@ from dfcompile.distinct import distinct
 _GRID = 4096  # cycles at which what is held may change while it is chosen; between them the most counts
 _FEW = 64  # spans that are put in one by one if they do not fit together
 _LARGEST_FIRST = 10_000  # spans: of more, what is large is put in slowly, one by one
-_LOOKS = 16  # tries after which those that do not fit any more are left out
 KEPT = 0  # all elements are, from the start of the first task to the end of the last
 ROLLING = 1  # what the tasks need again, or the last has yet to read
 SHARED = 2  # what the last task has yet to read: what it reads again is fetched again
@@ -267,29 +266,28 @@ class Room:
                 the place of its first one, then the end, shape [spans + 1].
         """
         is_in = np.zeros(len(spans.size), dtype=np.bool_)
-        size, number, looked = max(len(order), 1), 0, 0
         freed = np.zeros(len(spans.size), dtype=np.int64)
         if instead is not None:
             freed[order] = np.diff(np.append(0, np.cumsum(instead[0].size))[instead[1]])[order]
         first, behind = self._places(spans)
-        while len(order):
-            some = order[:size]
+        order, at, size = order.copy(), 0, len(order)
+        while at < len(order):
+            some = order[at : at + size]
             change = self._change_at(first[some], behind[some], spans.size[some])
             if instead is not None:
                 change -= self._change(instead[0].take(_ranges(instead[1][some], instead[1][some + 1])))
             if (change <= self._left).all():
                 self._left = self._left - change
                 is_in[some] = True
-                order, size = order[size:], 2 * size
-            elif len(some) > _FEW:
-                size = -(-len(some) // 2)
+                at, size = at + len(some), 2 * size
+                continue
+            fitting = some[self._least_left(first[some], behind[some]) + freed[some] >= spans.size[some]]
+            at += len(some) - len(fitting)
+            if len(fitting) > _FEW:
+                order[at : at + len(fitting)], size = fitting, -(-len(fitting) // 2)
             else:
-                self._put_one_by_one(is_in, some, (first, behind, spans.size), instead)
-                order = order[size:]
-            if number >= looked:  # now and then: it looks at all of them
-                fits = self._least_left(first[order], behind[order]) + freed[order] >= spans.size[order]
-                order, looked = order[fits], number + _LOOKS
-            number += 1
+                self._put_one_by_one(is_in, fitting, (first, behind, spans.size), instead)
+                at, size = at + len(fitting), _FEW
         return is_in
 
     def _put_one_by_one(
