@@ -267,34 +267,34 @@ class _Configuration:
         word = -(-dag.edge_volume[one] // machine.edge_volume[one]) * dag.edge_element_bytes[one]
         ahead = end - begin - np.minimum.reduceat(machine.work[readers], first) + 1
         window, once = np.where(is_shared, ahead * word, 0), distinct[first]
-        again = np.zeros_like(once)
-        for place in np.flatnonzero((way != KEPT) & (way != SHARED)).tolist():
-            again[place] = self._needed_again(int(one[place]), int(once[place]))
+        rolls = (way != KEPT) & (way != SHARED)
+        rolling, again = one[rolls], np.zeros_like(once)
+        reads, number = np.unique(np.stack([column[rolling] for column in columns[:3]]), axis=1, return_inverse=True)
+        kept = np.array([_needed_again(dag.orders[order], *sizes) for order, *sizes in reads.T.tolist()], np.int64)
+        again[rolls] = kept[number] * dag.edge_element_bytes[rolling]
         held = np.where(way == SHARED, window, np.minimum(window + again, once))
         self._put(begin, end, np.where(way == KEPT, once, held))
         np.add.at(moved, touch, np.where(way == SHARED, sizes[one], once))
         np.add.at(fetches, touch, 1)
         return moved, fetches
 
-    def _needed_again(self, edge: int, distinct: int) -> int:
-        """Return the bytes that a task has to keep of what it reads: all, or those that an inner loop walks again."""
-        dag = self._dag
-        order = dag.orders[int(dag.edge_order[edge])]
-        if int(dag.edge_volume[edge]) == int(dag.edge_distinct[edge]):
-            return 0
-        if order == UNORDERED or order.startswith("["):
+
+def _needed_again(order: str, volume: int, distinct: int) -> int:
+    """Return the elements that a task has to keep of what it reads: all, or those that an inner loop walks again."""
+    if volume == distinct:
+        return 0
+    if order == UNORDERED or order.startswith("["):
+        return distinct
+    loops = [tuple(map(int, loop.split("@"))) for loop in order.split(",")]
+    different, span = 1, 0
+    for extent, stride in sorted((loop for loop in loops if loop[1]), key=lambda loop: abs(loop[1])):
+        if abs(stride) <= span:
             return distinct
-        loops = [tuple(map(int, loop.split("@"))) for loop in order.split(",")]
-        different, span = 1, 0
-        for extent, stride in sorted((loop for loop in loops if loop[1]), key=lambda loop: abs(loop[1])):
-            if abs(stride) <= span:
-                return distinct
-            different, span = different * extent, span + abs(stride) * (extent - 1)
-        if different != int(dag.edge_distinct[edge]):
-            return distinct
-        outer = next(place for place, loop in enumerate(loops) if not loop[1])
-        inner = math.prod(extent for extent, stride in loops[outer:] if stride)
-        return inner * int(dag.edge_element_bytes[edge])
+        different, span = different * extent, span + abs(stride) * (extent - 1)
+    if different != distinct:
+        return distinct
+    outer = next(place for place, loop in enumerate(loops) if not loop[1])
+    return math.prod(extent for extent, stride in loops[outer:] if stride)
 
 
 NOBODY = -1  # in the place of a kernel or a configuration, of memory
