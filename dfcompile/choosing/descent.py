@@ -7,6 +7,7 @@ from itertools import islice
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Candidate, Space
+from dfcompile.choosing.estimate import Estimate
 from dfcompile.choosing.operator_options import Cost, OperatorOption, OperatorOptions, time_alone
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import counted
@@ -87,9 +88,9 @@ def _granularity(pairs: Sequence[tuple[str, OperatorOption]]) -> Granularity:
 
 _ESTIMATED_SCOPES = 1_000  # in all tries: some tenths of a second
 _MANY_TASKS = 10_000  # that take some tenths of a second to be scheduled and mapped
-_HARDLY_LONGER = 1000  # choices of fewer tasks may take longer by one part in so many
-_MORE_MOVED = 4  # and DRAM may need one part in so many of their time more, as far as it has that
-_SHARES = (1, 2, 4)  # of what they may take more, one in so many: what operators take does not just add up
+_WORTH_FEWER = 150  # one percent fewer are worth one part in so many of a percent of the time
+_MORE_MOVED = 4  # for fewer tasks DRAM may need one part in so many of the time more, as far as it has that
+_SHARES = (1, 2, 4)  # of what they may take longer, one in so many: what operators take does not just add up
 
 
 class Descent:
@@ -144,22 +145,30 @@ class Descent:
 
     def _in_fewer_tasks(self, best: Sketch, options: Sequence[OperatorOption]) -> Sketch:
         """Return a choice, or if it has many tasks one of fewer that takes hardly longer: tasks cost our time."""
-        estimate = best.estimate
-        if estimate.tasks < _MANY_TASKS:
+        whole = best.estimate
+        if whole.tasks < _MANY_TASKS:
             return best
-        most = estimate.time + estimate.time // _HARDLY_LONGER
-        memory = min(most - estimate.memory_cycles, most // _MORE_MOVED)
         for share in _SHARES:
-            found = self._sketch(self._fewer(options, (most - estimate.cycles) // share, memory // share))
-            if found is not None and found.estimate.time <= most and found.estimate.tasks < estimate.tasks:
-                return found
+            found = self._sketch(self._fewer(whole, options, share))
+            if found is not None:
+                fewer, longer = whole.tasks - found.estimate.tasks, found.estimate.time - whole.time
+                if fewer > 0 and longer * whole.tasks * _WORTH_FEWER <= fewer * whole.time:
+                    return found
         return best
 
-    def _fewer(self, options: Sequence[OperatorOption], cycles: int, memory_cycles: int) -> tuple[OperatorOption, ...]:
-        """Return options of fewer tasks that together take at most so many cycles of tasks and of DRAM more.
+    def _fewer(self, whole: Estimate, options: Sequence[OperatorOption], share: int) -> tuple[OperatorOption, ...]:
+        """Return options of fewer tasks for which tasks and DRAM have time, or that are worth what they take longer.
 
         Operators give up tasks first that cost the fewest cycles each.
+
+        Args:
+            whole: what the options take.
+            options: of all operators.
+            share: one in so many cycles may be taken of those that there are.
         """
+        idle = (whole.time - whole.cycles) // share
+        memory_idle = min(whole.time - whole.memory_cycles, whole.time // _MORE_MOVED) // share
+        worth = Fraction(whole.time, whole.tasks * _WORTH_FEWER * share)
         changes = []
         for number, (each, taken) in enumerate(zip(self._operators, options, strict=True)):
             count, before = len(each.origins), taken.alone
@@ -170,9 +179,9 @@ class Descent:
                     moved = max(option.alone.memory_cycles - before.memory_cycles, 0)
                     changes.append((Fraction(more, fewer), -fewer, number, more * count, moved * count, option))
         found = list(options)
-        for _, _, number, more, moved, option in sorted(changes, key=lambda change: change[:3]):
-            if found[number] is options[number] and more <= cycles and moved <= memory_cycles:
-                found[number], cycles, memory_cycles = option, cycles - more, memory_cycles - moved
+        for each_costs, _, number, more, moved, option in sorted(changes, key=lambda change: change[:3]):
+            if found[number] is options[number] and moved <= memory_idle and (more <= idle or each_costs <= worth):
+                found[number], idle, memory_idle = option, max(idle - more, 0), memory_idle - moved
         return tuple(found)
 
     def _changes(self, best: Sketch, options: Sequence[OperatorOption]) -> Sequence[tuple[int, OperatorOption]]:
