@@ -1,8 +1,9 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import prod
+from sys import maxsize
 
 from msgspec import Struct
 
@@ -302,9 +303,8 @@ class OptionTable:
         for number, (option, granularity) in sorted(enumerate(asked), key=lambda each: _at_least(each[1][0].alone)):
             names, single = option.expansions, _for_one(granularity, origin)
             part = self._parts[origin][names]
-            bounds = self._more_and_more(option.alone, part, single)
             may_go = names in compared and not self._has_all_pieces
-            if may_go and any(_is_excluded(each, found.values()) for each in bounds):
+            if may_go and self._excludes(found.values(), option.alone, part, single):
                 excluded[number] = option
                 continue
             alone = self._estimate(part, single)
@@ -334,14 +334,16 @@ class OptionTable:
         moved = 0 if memory is None else memory.cycles(part.moved_bytes)
         return Estimate(least, least, work, sum(family.members for family in families), memory_cycles=moved)
 
-    def _more_and_more(self, least: Estimate, part: _Part, granularity: Granularity) -> Iterator[Estimate]:
-        """Yield what an operator takes at least, and then with what DRAM moves for these tasks."""
-        yield least
+    def _excludes(self, known: Collection[OperatorOption], least: Estimate, part: _Part, single: Granularity) -> bool:
+        """Return whether what an operator takes at least, or also what DRAM moves for these tasks, excludes it."""
+        if _is_excluded(least, known):
+            return True
         memory = self._sketches.memory
-        if memory is not None:
-            families = divide(part.scopes, granularity)
-            moved = least_traffic(families, uses_of(families, part.by_name), self._sketches.pes, memory)
-            yield replace(least, memory_cycles=max(memory.cycles(moved), least.memory_cycles))
+        if memory is None or not _is_excluded(replace(least, memory_cycles=maxsize), known):
+            return False  # however much is moved
+        families = divide(part.scopes, single)
+        moved = least_traffic(families, uses_of(families, part.by_name), self._sketches.pes, memory)
+        return _is_excluded(replace(least, memory_cycles=max(memory.cycles(moved), least.memory_cycles)), known)
 
     def _in_short_tasks(self, names: Names, part: _Part, known: Sequence[OperatorOption]) -> Iterator[OperatorOption]:
         """Yield options of more pieces, if a lowering works on slices and waits for DRAM, until it no longer waits.
