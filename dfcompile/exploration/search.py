@@ -1,8 +1,9 @@
 """Branch and bound for a Pareto set: takes the most promising part of the space until none is left or tries are up."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from heapq import heapify, heappop, heappush
+from itertools import islice
 from math import prod
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from dfcompile.exploration.space import Bounds, Space
 from dfcompile.records import replace
 
 _BATCH = 8  # schedules before the front is updated, whatever the number of processors: results do not depend on it
+_FIRST = 4 * _BATCH  # of uniform choices, which depend on no front
 _LEAST_GAIN = 0.001  # gap per try: candidates whose estimates promise less are scheduled last
 _PARTS_PER_TRY = 60  # of the space, that are examined at most
 
@@ -100,6 +102,7 @@ class Search:
     def __init__(self, asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notify: Notify) -> None:
         self._asked, self._space, self._bounds = asked, space, bounds
         self._evaluate, self._notify = evaluate, notify
+        self._bounded = cache(lambda near: bounds.of(near.picks, near.granularity, near.pes))
         self._estimated = cache(lambda near: bounds.estimated(near.picks, near.granularity, near.pes))
         self._points: list[Point] = []
         self._front: list[Figures] = []
@@ -146,9 +149,9 @@ class Search:
             for pes in asked.pes
         ]
         first = list(dict.fromkeys(first))
-        for start in range(0, len(first), _BATCH):
+        for start in range(0, len(first), _FIRST):
             if self._tries < asked.tries or not self._points:
-                self._schedule(first[start : start + _BATCH])
+                self._schedule(first[start : start + _FIRST])
                 self._notify(self._tries, self._gap())
         for pes in asked.pes:
             for granularity in range(len(asked.granularities)):
@@ -183,20 +186,38 @@ class Search:
 
     def _neighbours(self) -> list[Candidate]:
         """Return points of the front with one pick changed, those with the largest estimated gain per try."""
-        gains: dict[Candidate, float] = {}
-        for base in dict.fromkeys(point.candidate for point in self._points):
-            for number, group in enumerate(self._space.groups):
-                for pick in range(len(group.options)):
-                    near = replace(base, picks=(*base.picks[:number], pick, *base.picks[number + 1 :]))
-                    if near not in self._seen and near not in gains and not self._is_too_large(near.picks):
-                        gains[near] = self._gap_of(self._estimated(near)) / self._cost(near)
-        best = sorted((near for near, gain in gains.items() if gain > _LEAST_GAIN), key=lambda near: -gains[near])
+        near = (
+            changed
+            for base in dict.fromkeys(point.candidate for point in self._points)
+            for changed in self._changed(base)
+        )
         room, taken = self._asked.tries - self._tries, []
-        for near in best[: _BATCH // 2]:
-            room -= self._cost(near)
+        for candidate in islice(self._most_gainful(dict.fromkeys(near)), _BATCH // 2):
+            room -= self._cost(candidate)
             if room >= 0:
-                taken.append(near)
+                taken.append(candidate)
         return taken
+
+    def _changed(self, base: Candidate) -> Iterator[Candidate]:
+        for number, group in enumerate(self._space.groups):
+            for pick in range(len(group.options)):
+                near = replace(base, picks=(*base.picks[:number], pick, *base.picks[number + 1 :]))
+                if near not in self._seen and not self._is_too_large(near.picks):
+                    yield near
+
+    def _most_gainful(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Yield candidates by their estimated gain per try, the largest first, estimating what may come next."""
+        heap = [(-self._gain(each, self._bounded(each)), number, each, False) for number, each in enumerate(candidates)]
+        heapify(heap)
+        while heap and -heap[0][0] > _LEAST_GAIN:
+            _, number, candidate, is_estimated = heappop(heap)
+            if is_estimated:
+                yield candidate
+            else:
+                heappush(heap, (-self._gain(candidate, self._estimated(candidate)), number, candidate, True))
+
+    def _gain(self, candidate: Candidate, figures: Sequence[Figures]) -> float:
+        return self._gap_of(figures) / self._cost(candidate)
 
     def _push(self, prefix: Candidate) -> None:
         """Open a part of the space, unless its bounds say that it cannot improve the front."""
