@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import granularities
-from dfcompile.choosing.scoring import QUICK, THOROUGH, UNBOUNDED, Limits, Makespans, Score
+from dfcompile.choosing.estimate import Memory
+from dfcompile.choosing.scoring import QUICK, THOROUGH, UNBOUNDED, Limits, Machine, Makespans, OnMachine, Score
 from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.driver import explore
@@ -23,6 +25,7 @@ from dfcompile.records import replace
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
 from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.streaming_schedule import TimedSchedule
 from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text, program_from_text
@@ -49,8 +52,8 @@ def test_fewer_pieces_are_looked_at_where_there_would_be_too_many() -> None:
 class Counted(Makespans):
     """Makespans that remember what was scheduled."""
 
-    def __init__(self, options: ScheduleOptions) -> None:
-        super().__init__(Volumes.EXACT, options, lambda dag: dag)
+    def __init__(self, options: ScheduleOptions, machine: Machine | None = None) -> None:
+        super().__init__(Volumes.EXACT, options, lambda dag: dag, machine=machine)
         self.scheduled: list[Sketch] = []
 
     def of(self, sketch: Sketch) -> Score:
@@ -70,6 +73,21 @@ def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -
     assert all(max(scores.bound(each), scores.planned(each)) <= found.score for each in scores.scheduled)
     some = found.rivals[:: 1 + len(found.rivals) // 16]
     assert all(scores.of(rival.sketch) >= found.score for rival in some)
+
+
+def test_no_rival_is_scheduled_where_dram_takes_as_long_for_all() -> None:
+    program = program_from_text("g (float[64,8] x, float[8,16] w) => (float[64,16] y) { y = MatMul(x, w) }")
+    options = ScheduleOptions(4, "best", effort=Effort.QUICK)
+    for slower, count in ((1, 1), (2, 2)):  # twice as long as what has to be moved: others may be faster
+
+        def moving(_: CanonicalDag, found: TimedSchedule, times: int = slower) -> OnMachine:
+            return OnMachine(times * 8 * 4 * (64 * 8 + 8 * 16 + 64 * 16), found.schedule, {})
+
+        scores = Counted(options, Machine(Memory(10**6, 0.125), moving))
+        found = automatic(program).on(options, scores)
+
+        assert min(len(scores.scheduled), 2) == count
+        assert all(rival.is_excluded for rival in found.rivals) == (count == 1)
 
 
 class Misleading(Counted):

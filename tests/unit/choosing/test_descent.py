@@ -108,6 +108,40 @@ def test_of_what_waits_for_memory_no_more_tasks_are_made_than_it_has_time_for() 
     assert as_before.estimate.tasks == many.estimate.tasks
 
 
+@given(programs(), st.sampled_from([2, 16]), st.sampled_from([64, 10**6]), st.sampled_from([0.25, 64.0]))
+@examples(10)
+def test_fewer_tasks_cost_little_time(program: Program, pes: int, sram_bytes: float, bytes_per_cycle: float) -> None:
+    table, space, sketches = options_of(program, pes, Memory(sram_bytes, bytes_per_cycle))
+    operators = table.options()
+    starts = [fastest_options(operators, 10**6, cost) for cost in (time_alone, cycles_alone)]
+
+    many, *_ = Descent(operators, sketches, space, 10**6).best(starts, [])
+    with mock.patch.object(descent, "_MANY_TASKS", 1):
+        few, *_ = Descent(operators, sketches, space, 10**6).best(starts, [])
+
+    fewer, longer = many.estimate.tasks - few.estimate.tasks, few.estimate.time - many.estimate.time
+    assert fewer > 0 or few.candidate == many.candidate
+    assert longer * many.estimate.tasks * 150 <= fewer * many.estimate.time
+
+
+def test_what_waits_for_tasks_gets_fewer_if_that_costs_hardly_any_time() -> None:
+    """Of 400 rows 8 elements do 50 each, in single tasks as soon as one after another."""
+    program = program_from_text("g (float[400,8] x, float[8,16] w) => (float[400,16] y) { y = MatMul(x, w) }")
+    table, space, sketches = options_of(program, 8, Memory(10**6, 64.0))
+    with mock.patch.object(operator_options, "_is_excluded", return_value=False):
+        (product,) = operators = table.options()
+    starts = [(max(product.known, key=lambda option: option.alone.tasks),)]
+
+    with mock.patch.object(descent, "_ESTIMATED_SCOPES", 0):  # nothing but what gives up tasks
+        (many,) = Descent(operators, sketches, space, 10**6).best(starts, [])
+        with mock.patch.object(descent, "_MANY_TASKS", 1):
+            few, *_ = Descent(operators, sketches, space, 10**6).best(starts, [])
+
+    assert not many.estimate.waits_for_dram
+    assert few.estimate.tasks < many.estimate.tasks
+    assert few.estimate.time <= many.estimate.time * 1.01
+
+
 def test_options_of_a_choice_are_estimated_even_if_they_were_excluded() -> None:
     program = program_from_text("g (float[64,8] x, float[8,16] w) => (float[64,16] y) { y = MatMul(x, w) }")
     table, space, sketches = options_of(program, 16, Memory(10**6, 0.125))
