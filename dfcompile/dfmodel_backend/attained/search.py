@@ -120,8 +120,8 @@ REPLAYED_OF_TINY = 120_000  # as many in all their sets: 2,000 sets of some mill
 PLANNED = 40_000  # otherwise schedules are planned for so many tasks, or for the whole graph so often
 PLANNED_TIMES = 3
 MANY = 1_000_000  # graphs of more tasks only as a whole, and each kernel alone
-SMALL = 1_000  # of graphs of more tasks
-REFINED_TIMES = 12  # not more of the sets of least bounds than so many times all tasks: bounds are not plans
+SMALL = 1_000  # graphs of more tasks are cut only where they wait for DRAM
+REFINED_TIMES = 12  # of these not more of the sets of least bounds than so many times all tasks: bounds are not plans
 NEARLY = 1.05  # of the time: mean intervals are as wrong as that
 NEAR_ENOUGH = 1.01  # of what every schedule takes: no kernels are parted for less
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
@@ -157,7 +157,7 @@ def fastest_chain(model: TaskModel) -> FoundChain:
             whole, bound_ns = model.configuration(everything), least.bound_ns()
             if whole.time_ns <= bound_ns * NEAR_ENOUGH:
                 return (whole,), whole.time_ns <= bound_ns * (1 + TIE)
-        if model.dag.tasks_count > PLANNED and _waits_for_tasks(least, everything, whole):
+        if model.dag.tasks_count > SMALL and _waits_for_tasks(least, everything, whole):
             return (whole or model.configuration(everything),), False
     return _Search(model, possible).planned(whole)
 

@@ -192,7 +192,7 @@ def test_of_a_large_graph_that_compute_bounds_only_the_whole_is_planned(
         return planned(model, units, least_ns)
 
     monkeypatch.setattr(TaskModel, "planned", count)
-    for limit in ("REPLAYED", "REPLAYED_OF_TINY", "PLANNED"):
+    for limit in ("REPLAYED", "REPLAYED_OF_TINY", "SMALL"):
         monkeypatch.setattr(search, limit, 0)
     found = map_tasks(model_of(dag, machine(2, 20.0, gb_per_s)))
 
