@@ -193,16 +193,18 @@ def _dram_shares(times: TaskTimes) -> tuple[dict[int, Fraction], Counter[int]]:
     dag, sizes = times.dag, times.dag.edge_volume * times.dag.edge_element_bytes
     # The bytes of each kernel by configuration, store, and whether it reads or writes them.
     groups: dict[tuple[int, str, bool], int] = {}
-    moved: list[tuple[int, Int64, Int64]] = []
+    moved: list[tuple[int, Int64]] = []
     for touch in times.touches:
-        for is_read, edges, ends in ((True, touch.reads, dag.edge_target), (False, touch.writes, dag.edge_source)):
-            if len(edges):
+        for is_read, own in ((True, touch.reads), (False, touch.writes)):
+            if len(own):
                 group = groups.setdefault((touch.configuration, touch.name, is_read), len(groups))
-                moved.append((group, edges, times.kernel[ends[edges]]))
+                moved.append((group, own))
     through_memory: list[dict[int, int]] = [{} for _ in groups]
     if moved:
-        edges, kernels = (np.concatenate(columns) for columns in list(zip(*moved, strict=True))[1:])
-        group_of = np.repeat([group for group, _, _ in moved], [len(edges) for _, edges, _ in moved])
+        edges = np.concatenate([own for _, own in moved])
+        group_of = np.repeat([group for group, _ in moved], [len(own) for _, own in moved])
+        is_read_of = np.array([is_read for _, _, is_read in groups])[group_of]
+        kernels = times.kernel[np.where(is_read_of, dag.edge_target[edges], dag.edge_source[edges])]
         each = len(times.names) - NOBODY  # one number for a group and a kernel, or nobody: sorted a tenth as long
         pairs, place = np.unique(group_of * each + kernels - NOBODY, return_inverse=True)
         sums = np.zeros(len(pairs), dtype=np.int64)

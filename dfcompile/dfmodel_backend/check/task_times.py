@@ -84,11 +84,14 @@ def touches_of(dag: CanonicalDag, configuration: Int64, streamed: Bool) -> list[
     is_output = np.array([scope.origin in outputs for scope in dag.scopes], dtype=np.bool_)[dag.node_scope[store]]
     is_read_elsewhere = readers[store] - is_read > 0
     leaves = (written > 0) & (is_read_elsewhere | (is_buffer & (is_output | ~is_read)))
-    by_row = np.split(np.argsort(row, kind="stable"), np.cumsum(counts)[:-1])
+    edges = edges[np.argsort(row, kind="stable")]  # of each row those that read come first
+    ends = np.cumsum(counts)
+    borders = (ends - counts, ends - np.bincount(row[is_write], minlength=len(first)), ends)
+    begin, middle, end = (column.tolist() for column in borders)
     figures = (configuration[node][first], store, read, written, np.minimum(born, read), leaves, whole)
     names = (dag.scopes[scope].name for scope in dag.node_scope[store].tolist())
-    ends = ([edges[own[is_write[own] == way]] for own in by_row] for way in (False, True))
-    return list(starmap(Touch, zip(*(each.tolist() for each in figures), names, *ends, strict=False)))
+    of_rows = (map(edges.__getitem__, map(slice, *both)) for both in ((begin, middle), (middle, end)))
+    return list(starmap(Touch, zip(*(each.tolist() for each in figures), names, *of_rows, strict=True)))
 
 
 def _whole_bytes(dag: CanonicalDag, written: Int64, made: Int64) -> Int64:
