@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from dfcompile.cli.main import COLLECTED_AFTER, THREADS_OF_PRODUCTS
+from dfcompile.cli.main import THREADS_OF_PRODUCTS
+from dfcompile.host.garbage import COLLECTED_AFTER
 from dfcompile.host.private_folder import process_folder
 from tests.examples import DEFAULT, examples
 from tests.locations import BUILDS

@@ -15,6 +15,7 @@ from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Model, ReadModel, ReadOptions, read_model
 from dfcompile.frontend.reading import reading
+from dfcompile.host.garbage import collected_seldom
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.options import Options, ShowStage, read_options, show_nothing, takes
 from dfcompile.options.readers import Dims, File, FixedInputs, Names, Rules, Shapes
@@ -140,6 +141,7 @@ def compile_model(
         return run_of(asked, show, read)
 
 
+@collected_seldom()
 def run_of(
     options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model, *, reads_weights: bool = False
 ) -> ModelRun:

@@ -14,6 +14,7 @@ from dfcompile.exploration import Asked, Explored, Objective, explore_space
 from dfcompile.exploration.explored import Progress, ResultStore, default_store
 from dfcompile.exploration.workers import DaskCluster, InThisProcess, LocalProcesses, Workers, processors
 from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.host.garbage import collected_seldom
 from dfcompile.host.stages import work_of
 from dfcompile.lowering import registered_expansions
 from dfcompile.options import ExploreOptions, ShowStage, of_stage, read_options, show_nothing, takes
@@ -83,6 +84,7 @@ def explore_model(
     return explored(read_options(ExploreOptions, {"model": model, **options}), show, notify, warn)
 
 
+@collected_seldom()
 def explored(
     options: ExploreOptions,
     show: ShowStage = show_nothing,

@@ -17,6 +17,7 @@ from dfcompile.dfmodel_backend import load_system
 from dfcompile.dfmodel_backend.machine.plausibility import require_types
 from dfcompile.dfmodel_backend.machine.system import OnChipStreams
 from dfcompile.errors import UserError
+from dfcompile.host.garbage import collected_seldom
 from dfcompile.host.stages import counted
 from dfcompile.options import (
     DEFAULT_SLACK,
@@ -95,6 +96,7 @@ def _streams(asked: DagOptions) -> OnChipStreams:
     return OnChipStreams() if asked.system is None else load_system(asked.system).streams
 
 
+@collected_seldom()
 def run_of(asked: DagOptions, dag: CanonicalDag, show: ShowStage = show_nothing, files: tuple[Path, ...] = ()) -> Run:
     """Schedule a canonical DAG, which may come from files, with options that were read already; see `schedule`."""
     choices, warnings = schedule_choices(asked)

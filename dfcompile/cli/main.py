@@ -22,10 +22,9 @@ from dfcompile.cli.pages import said_command
 from dfcompile.cli.progress import showing_progress
 from dfcompile.cli.table_command import BRIEF
 from dfcompile.errors import UserError, nearest
+from dfcompile.host.garbage import COLLECTED_AFTER
 from dfcompile.host.outputs import write_text
 
-# New objects (some 100 MB, hardly any of it garbage), and rounds of the generations before.
-COLLECTED_AFTER = (2_000_000, 50, 10)
 # NumPy's products are small here: a second thread spends more time waiting for the first than it computes.
 THREADS_OF_PRODUCTS = ("OPENBLAS_NUM_THREADS", "1")
 HELP = "help"
@@ -49,8 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, 1 (the user can mend it), 2 (a bug), or 128 + the signal that ended it."""
     if arguments is not None:
         return exit_status(lambda: _run(list(arguments)))
-    # A process of our own: nearly all that is made stays, and looking for garbage takes a tenth.
-    gc.set_threshold(*COLLECTED_AFTER)
+    gc.set_threshold(*COLLECTED_AFTER)  # to the end, too: this process is ours
     os.environ.setdefault(*THREADS_OF_PRODUCTS)  # before NumPy is there; the user's own number stays
     leave_with = leaving()
     return leave_with(exit_status(lambda: _run(sys.argv[1:])))

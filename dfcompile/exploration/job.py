@@ -15,6 +15,7 @@ from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import InfeasibleError
 from dfcompile.exploration.on_chip import choose_on_chip, stores_of
 from dfcompile.exploration.on_chip_check import check_on_chip
+from dfcompile.host.garbage import collected_seldom
 from dfcompile.options import Effort, Timing, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checker import check
@@ -92,6 +93,7 @@ class Outcome(Struct, frozen=True, forbid_unknown_fields=True):
         return self.held_bytes <= self.memory_bytes and self.io_bytes <= self.all_io_bytes
 
 
+@collected_seldom()
 def run_job(job: Job) -> tuple[Outcome, ...]:
     """Extract, schedule and check a job; choose what is on the chip, and check that; one outcome per memory.
 
