@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from heapq import heapify, heappop, heappush
-from itertools import islice
+from itertools import accumulate, islice
 from math import prod
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from dfcompile.exploration.space import Bounds, Space
 from dfcompile.records import replace
 
 _BATCH = 8  # schedules before the front is updated, whatever the number of processors: results do not depend on it
-_FIRST = 4 * _BATCH  # of uniform choices, which depend on no front
+_FIRST = 4 * _BATCH  # of the uniform choices, which depend on no front
 _LEAST_GAIN = 0.001  # gap per try: candidates whose estimates promise less are scheduled last
 _PARTS_PER_TRY = 60  # of the space, that are examined at most
 
@@ -150,8 +150,11 @@ class Search:
         ]
         first = list(dict.fromkeys(first))
         for start in range(0, len(first), _FIRST):
-            if self._tries < asked.tries or not self._points:
-                self._schedule(first[start : start + _FIRST])
+            some, room = first[start : start + _FIRST], asked.tries - self._tries
+            costs = accumulate(map(self._cost, some))
+            batch = [candidate for candidate, cost in zip(some, costs, strict=True) if cost <= room]
+            if batch or not self._points:
+                self._schedule(batch or some[:1])
                 self._notify(self._tries, self._gap())
         for pes in asked.pes:
             for granularity in range(len(asked.granularities)):
