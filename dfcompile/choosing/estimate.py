@@ -122,8 +122,8 @@ def least_bytes(graph: LoweredGraph) -> int:
             array = graph.arrays[access.array]
             is_moved = access.array not in written if access.array in read else not array.is_transient
             if is_moved:
-                elements = 1 if access.is_indirect else access.over(scope.extents).distinct() or 1
-                least[access.array] = max(least.get(access.array, 0), elements * array.element_bytes)
+                touched = TaskFamily(scope, (), is_single=True).taken(access) * array.element_bytes
+                least[access.array] = max(least.get(access.array, 0), touched)
     return sum(least.values())
 
 
