@@ -1,6 +1,7 @@
 """Sketches: what candidates give, without building their SDFGs."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from msgspec import Struct
 
@@ -45,7 +46,7 @@ class Sketches:
             effort: of schedules: with little, large graphs hardly stream.
             memory: of the chip; ``None``: it is not looked at.
         """
-        self._outline_of, self._effort = outline_of, effort
+        self._outline_of, self._effort = cache(outline_of), effort  # granularities share outlines
         self.volumes, self.pes, self.memory = volumes, pes, memory
         self._found: dict[Candidate, Sketch | None] = {}
         self._estimates: dict[tuple[object, ...], Estimate] = {}  # by what candidates give: several may give the same
