@@ -273,8 +273,8 @@ class _Budgets:
 
 
 def _is_excluded(bound: Score, best: Score) -> bool:
-    """Return whether a choice of which a bound is known is not better, or in other figures than the first alone."""
-    return bound > best or (bound != UNBOUNDED and bound[0] * (1 + _ROUNDED) >= best[0])
+    """Return whether the bound of a choice says that it takes no less than the best one: its first figure decides."""
+    return bound != UNBOUNDED and bound[0] * (1 + _ROUNDED) >= best[0]
 
 
 def _is_worth_it(bound: Score, least: Score | None) -> bool:

@@ -10,7 +10,7 @@ COLLECTED_AFTER = (2_000_000, 50, 10)
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """Look for garbage seldom within a call, or the body: of many objects that takes a third of the time."""
+    """Look for garbage seldom within a call, or the body: for 32 layers of a decoder that saves a fifth of the time."""
     before = gc.get_threshold()
     gc.set_threshold(*COLLECTED_AFTER)
     try:
