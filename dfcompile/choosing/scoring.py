@@ -15,8 +15,9 @@ from dfcompile.choosing.estimate import Memory, least_bytes
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
 from dfcompile.records import replace
-from dfcompile.scheduler import Schedule, ScheduleOptions
+from dfcompile.scheduler import NonStreamingSchedule, Schedule, ScheduleOptions
 from dfcompile.scheduler.evaluation import io_bytes
+from dfcompile.scheduler.listing.list_schedule import through_memory
 from dfcompile.scheduler.listing.listed_schedules import (
     ListedPlan,
     is_listable,
@@ -82,6 +83,7 @@ QUICK = Limits(10_000, 500, own_tasks_per_element=160)  # half a second, and a t
 Score = tuple[float, ...]  # the smaller the better; what counts first comes first
 NEVER: Score = (float("inf"),)
 UNBOUNDED: Score = ()  # less than every other
+ROUNDED = 1e-9  # relative: cycles on a machine are those of nanoseconds
 _COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
 
 
@@ -199,14 +201,27 @@ class Makespans:
         plan: ListedPlan | None = None
         if self._plan is not None and self._plan[0] == sketch.candidate:  # by which the candidate was compared
             plan, self._plan = self._plan[1], None
-        found = timed_schedule(dag, self._options, plan=plan)
+        on_machine: OnMachine | None = None
+
+        def is_enough(alone: NonStreamingSchedule) -> bool:
+            """Return whether no schedule of the choice takes less on the machine than one in which nothing streams."""
+            nonlocal on_machine
+            least = self.bound(sketch)
+            if self._machine is None or (alone.makespan_cycles,) > least:
+                return False
+            streamless = TimedSchedule(through_memory(dag, self._options, alone), non_streaming=alone)
+            on_machine = self._machine.fastest(dag, streamless)
+            if on_machine.cycles > least[0] * (1 + ROUNDED):
+                on_machine = None
+            return on_machine is not None
+
+        found = timed_schedule(dag, self._options, plan=plan, is_enough=is_enough)
         if found.deadlock:
             return NEVER
         makespan = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
         score: Score = makespan
-        on_machine: OnMachine | None = None
         if self._machine is not None:
-            on_machine = self._machine.fastest(dag, found)
+            on_machine = on_machine or self._machine.fastest(dag, found)
             score = (on_machine.cycles, *makespan)
         if self._least is None or score < self._least[0]:
             self._least = score, MadeSchedule(dag, found, on_machine)

@@ -19,7 +19,7 @@ from dfcompile.choosing.operator_options import (
     mostly_cycles,
     time_alone,
 )
-from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
+from dfcompile.choosing.scoring import NOTHING, ROUNDED, UNBOUNDED, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.choosing.together import in_more_tasks
 from dfcompile.host.stages import counted, work_of
@@ -28,7 +28,6 @@ from dfcompile.options import Choice
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _TOO_LONG = 1.05  # estimates of choices of many pieces are up to a twentieth longer than their schedules
-_ROUNDED = 1e-9  # relative: cycles on a machine are those of nanoseconds
 _TIMES_FOR_DRAM = 5  # as many tasks may be, where most work is on slices and DRAM takes longer than tasks
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
@@ -274,7 +273,7 @@ class _Budgets:
 
 def _is_excluded(bound: Score, best: Score) -> bool:
     """Return whether the bound of a choice says that it takes no less than the best one: its first figure decides."""
-    return bound != UNBOUNDED and bound[0] * (1 + _ROUNDED) >= best[0]
+    return bound != UNBOUNDED and bound[0] * (1 + ROUNDED) >= best[0]
 
 
 def _is_worth_it(bound: Score, least: Score | None) -> bool:

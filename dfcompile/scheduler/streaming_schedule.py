@@ -1,6 +1,6 @@
 """The front of the scheduler: from a canonical DAG to a streaming schedule."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -82,12 +82,20 @@ def timed_schedule(
     options: ScheduleOptions,
     table: Mapping[str, Partitioner] | None = None,
     plan: listed_schedules.ListedPlan | None = None,
+    is_enough: Callable[[NonStreamingSchedule], bool] = lambda _: False,
 ) -> TimedSchedule:
     """Schedule a canonical DAG as `schedule` does, and say what the times are worth.
 
     With exact timing FIFOs come first, then the times of the replay with them; of several partitions the one counts
     that takes least then. A large schedule has FIFOs by the published rule and is replayed once; where that is too
     large, its times are steady. A partitioner that also looks for list schedules takes these if they are shorter.
+
+    Args:
+        dag: the graph.
+        options: as of `schedule`.
+        table: as of `schedule`.
+        plan: of a list schedule of the graph, if one was made before.
+        is_enough: of a large graph, whether one of gangs would be of no use beside a schedule in which nothing streams.
 
     Raises:
         UserError: no partitioner has the name, or a time does not fit in 64 bits.
@@ -105,7 +113,7 @@ def timed_schedule(
         return replace(shortest, bound_cycles=listed.bound, non_streaming=non_streaming)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
-        return _quickly(dag, partitioner, options)
+        return _quickly(dag, partitioner, options, is_enough)
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
         return TimedSchedule(_steady(own[0], own[1]))
@@ -145,15 +153,20 @@ def _listed_or_gangs(
     return TimedSchedule(_with_fifos(dag, shortest, options))
 
 
-def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
+def _quickly(
+    dag: CanonicalDag,
+    partitioner: Partitioner,
+    options: ScheduleOptions,
+    is_enough: Callable[[NonStreamingSchedule], bool],
+) -> TimedSchedule:
     """Return a large schedule of gangs, or the one in which nothing streams if that is shorter.
 
-    Where the latter can hardly be beaten gangs are not looked at.
+    Where the latter can hardly be beaten, or is enough, gangs are not looked at.
     """
     non_streaming = schedule_non_streaming(dag, options.pes, options.hardware)
     cycles = non_streaming.makespan_cycles
     found: TimedSchedule | None = None
-    if not is_nearly_shortest(dag, options.pes, cycles):
+    if not is_nearly_shortest(dag, options.pes, cycles) and not is_enough(non_streaming):
         plan, steady = _planned(dag, partitioner, options, barrier=False)
         if steady.makespan_cycles < cycles:
             found = _large(dag, _steady(plan, steady), options.effort)

@@ -16,12 +16,13 @@ from tests.examples import examples
 from tests.strategies import canonical_dags
 
 
-def large(dag: CanonicalDag, pes: int) -> TimedSchedule:
+def large(dag: CanonicalDag, pes: int, *, is_enough: bool = False) -> TimedSchedule:
     """Schedule a graph as if it were too large for lists."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streaming_schedule, "QUICK_NODES", -1)
         patch.setattr(listed_schedules, "is_listable", lambda *_: False)
-        return timed_schedule(dag, ScheduleOptions(pes, "best", effort=Effort.QUICK))
+        options = ScheduleOptions(pes, "best", effort=Effort.QUICK)
+        return timed_schedule(dag, options, is_enough=lambda _: is_enough)
 
 
 @given(canonical_dags(), st.integers(1, 5))
@@ -83,3 +84,10 @@ def test_gangs_of_many_tasks_are_looked_at_where_they_bring_much(monkeypatch: py
 
     assert large(far, 2).schedule.makespan_cycles < without[far]
     assert large(near, 2).schedule.makespan_cycles == without[near]
+
+
+def test_no_gangs_are_looked_at_where_nothing_that_streams_is_of_use() -> None:
+    dag = a_chain_beside_tasks(14, 10, 100)
+
+    assert large(dag, 2).schedule.streamed.any()
+    assert not large(dag, 2, is_enough=True).schedule.streamed.any()
