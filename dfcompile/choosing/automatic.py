@@ -121,7 +121,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
                 known = self._for_fewer(known, options, makespans, sketches)
             if not _waits_for_memory(known, sketches):
                 break
-            pes //= 2
+            pes -= -(-pes // 4)
         return known
 
     def _sketches(self, options: ScheduleOptions, memory: Memory | None) -> Sketches:

@@ -86,6 +86,7 @@ class TaskConfiguration(Timed, frozen=True, eq=False):
 
 
 _RECENT = 8  # configurations that are kept: those of one set by all its schedules
+_FEWEST_NODES = 250  # of a lowering: more schedules of it take some hundredths of a second
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
 
 # By whether it is planned alone and by likeness: what is found for a set of units, and the likeness of that set.
@@ -282,15 +283,22 @@ class TaskModel(Struct, frozen=True, dict=True):
             fastest = self._faster(fastest, units, part, schedule)
         assert fastest is not None  # without streams everything fits
         fastest = self._with_less_in_memory(units, part, fastest)
-        if self._waits_for_compute(fastest) or not fastest.moves_too_much or part.dag.nodes_count > _FEW_NODES:
-            return fastest
-        most_ns = fastest.time_ns
-        for schedule in ways.with_small_fifos():  # which leave more room for data
-            fastest = self._faster(fastest, units, part, schedule)
-        if self._is_whole(units):  # of others fewer kernels at a time need less memory
+        is_short_of_room = (
+            fastest.moves_too_much and not self._waits_for_compute(fastest) and part.dag.nodes_count <= _FEW_NODES
+        )
+        if is_short_of_room or self._is_little_and_long(units, part, fastest):
+            for schedule in ways.with_small_fifos():  # which leave more room for data, and place tasks otherwise
+                fastest = self._faster(fastest, units, part, schedule)
+        if is_short_of_room and self._is_whole(units):  # of others fewer kernels at a time need less memory
+            most_ns = fastest.time_ns
             for schedule in ways.on_fewer_elements(lambda cycles: self._compute_ns(cycles) < most_ns):
                 fastest = self._faster(fastest, units, part, schedule)
         return fastest
+
+    def _is_little_and_long(self, units: int, part: DagPart, found: TaskConfiguration) -> bool:
+        """Return whether all tasks, and these few, decide the time and take more cycles than are known to be needed."""
+        is_little = self._is_whole(units) and part.dag.nodes_count <= _FEWEST_NODES
+        return is_little and 0 < self.least_cycles < found.cycles and self._waits_for_compute(found)
 
     def _is_whole(self, units: int) -> bool:
         return units.bit_count() == self.units.count

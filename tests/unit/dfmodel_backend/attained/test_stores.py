@@ -28,13 +28,14 @@ def readers_of_an_array(count: int, volume: int, distinct: int, order: str = "[0
 
 
 def alone(
-    dag: CanonicalDag, pes: int, sram_bytes: float, units: int = -1, gb_per_s: float = 300.0
+    dag: CanonicalDag, pes: int, sram_bytes: float, units: int = -1, gb_per_s: float = 300.0, least_cycles: int = 0
 ) -> TaskConfiguration:
     """Return the configuration of all units of a graph, or of some."""
     system = load_system(None).with_cores(pes)
     system = replace(system, accelerator=replace(system.accelerator, sram=Amount(sram_bytes)))
     system = replace(system, dram=replace(system.dram, bandwidth=Amount(gb_per_s)))
     model = TaskModel(dag, system, ScheduleOptions(pes), ScheduleOptions(pes), Overlap.PERFECT_OVERLAP)
+    model = replace(model, least_cycles=least_cycles)
     found = model.configuration((1 << model.units.count) - 1 if units < 0 else units)
     assert found is not None
     return found
@@ -69,6 +70,27 @@ def test_where_only_what_is_needed_is_moved_no_smaller_fifos_are_tried(monkeypat
     away = alone(again, 1, 39.0, gb_per_s=0.1)
     assert (away.bound_by, away.moves_too_much, len(tried)) == ("memory", True, 1)
     assert away.residency.needed_bytes == 4 * (10 + 1)
+
+
+@pytest.mark.parametrize(
+    ("pes", "least_cycles", "gb_per_s", "tried"),
+    [(4, 9, 1e6, True), (4, 0, 1e6, False), (4, 10, 1e6, False), (1, 40, 1e6, False), (4, 9, 0.1, False)],
+    ids=["longer than known to be needed", "unknown", "shortest", "shortest on one", "memory decides"],
+)
+def test_few_tasks_are_placed_otherwise_where_they_take_longer_than_known_to_be_needed(
+    pes: int, least_cycles: int, gb_per_s: float, tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[PartWays] = []
+
+    def looked_for(ways: PartWays) -> Iterator[Schedule]:
+        asked.append(ways)
+        return iter(())
+
+    monkeypatch.setattr(PartWays, "with_small_fifos", looked_for)
+    found = alone(readers_of_an_array(4, 10, 10), pes, 10**6, gb_per_s=gb_per_s, least_cycles=least_cycles)
+
+    assert found.cycles == 40 // pes
+    assert bool(asked) == tried
 
 
 def test_tasks_that_read_the_same_share_a_stream() -> None:
