@@ -200,7 +200,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             return self.configuration(everything)
         alone = self._ways(part).nothing_streams()
         found = self._configuration(everything, part, alone)
-        if is_of_machine and not _is_same(known, alone) and self._fits(part, known):
+        if is_of_machine and known.streamed.any() and self._fits(part, known):
             found = self._faster(found, everything, part, known)
         if self.overlap.time_ns(self._compute_ns(alone.makespan_cycles), 0.0, found.network_ns) >= found.time_ns:
             return found  # what holds less in memory takes more cycles still
@@ -392,9 +392,3 @@ class TaskModel(Struct, frozen=True, dict=True):
             network_ns=network_ns,
             time_ns=self.overlap.time_ns(compute_ns, memory_ns, network_ns),
         )
-
-
-def _is_same(schedule: Schedule, alone: Schedule) -> bool:
-    """Return whether a schedule is, task by task, one in which nothing streams."""
-    columns = ("start", "last_out", "streamed")
-    return all(np.array_equal(getattr(schedule, name), getattr(alone, name)) for name in columns)
