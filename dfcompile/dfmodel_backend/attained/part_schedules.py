@@ -173,7 +173,10 @@ class PartWays:
                     break
 
     def _replayed_if_it_fits(self, options: _Way) -> Schedule | None:
-        """Return a schedule with the times of its replay; ``None`` if its FIFOs do not fit, or that is too large."""
+        """Return a schedule with the times of its replay; ``None`` if its FIFOs do not fit, or that is too large.
+
+        Which FIFOs there are at a time may be others in the replay than in the plan.
+        """
         if not self._fits(found := self._plan(options)):
             return None
         if isinstance(options, NothingStreams):
@@ -184,7 +187,8 @@ class PartWays:
                 self._all.replays[key] = replayed(self._dag, found)
             except ReplayTooLargeError:
                 return None
-        return self._all.replays[key]
+        timed = self._all.replays[key]
+        return timed if self._fits(timed) else None
 
     def _without_streams(self, order: Order) -> NothingStreams:
         return NothingStreams(order, self._all.planning.pes)

@@ -100,3 +100,18 @@ def test_what_is_too_large_for_a_replay_is_passed_over(monkeypatch: pytest.Monke
 
 def test_where_everything_is_too_large_for_a_replay_nothing_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names_of_replayable(monkeypatch, {"sb-rlx", "sb-lts"}) == []
+
+
+def test_what_fits_as_planned_and_not_as_replayed_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other FIFOs may be there at a time."""
+    replays: list[Schedule] = []
+
+    def noted(dag: CanonicalDag, found: Schedule) -> Schedule:
+        replays.append(replayed(dag, found))
+        return replays[-1]
+
+    monkeypatch.setattr(part_schedules, "replayed", noted)
+    found = PartSchedules(ASKED, PLANNED).of(DAG, lambda each: all(each is not timed for timed in replays)).replayed()
+
+    assert named(found) == []
+    assert replays
