@@ -86,7 +86,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         pes = options.pes
         alone = replace(makespans.limits, tasks=0, promising_tasks=0, shorter_tasks=0)
         while pes > 1 and _waits_for_memory(known, sketches):
-            pes = -(-pes // 2)
+            pes -= -(-pes // 4)
             few = self._sketches(replace(options, pes=pes), sketches.memory)
             other = select(self._space(pes, makespans.limits), few, makespans, alone)
             known = _better(known, other, sketches)
