@@ -86,7 +86,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         pes = options.pes
         alone = replace(makespans.limits, tasks=0, promising_tasks=0, shorter_tasks=0)
         while pes > 1 and _waits_for_memory(known, sketches):
-            pes -= -(-pes // 4)
+            pes = -(-pes // 2)
             few = self._sketches(replace(options, pes=pes), sketches.memory)
             other = select(self._space(pes, makespans.limits), few, makespans, alone)
             known = _better(known, other, sketches)
@@ -121,7 +121,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
                 known = self._for_fewer(known, options, makespans, sketches)
             if not _waits_for_memory(known, sketches):
                 break
-            pes -= -(-pes // 4)
+            pes //= 2
         return known
 
     def _sketches(self, options: ScheduleOptions, memory: Memory | None) -> Sketches:
