@@ -78,8 +78,6 @@ class Refinement:
         best = self._scheduled(alike[:_ALIKE], best)
         apart = self._promising(by_time, best)
         best = self._scheduled(apart[:_APART], best)
-        alike = self._promising(self._alike(operators, best[0].candidate), best)  # of what may be other expansions
-        best = self._scheduled(alike[:_ALIKE], best)
         alone = candidate_of(operators, options[0], self._space)
         while self._left > 0:
             start = next((each for each in self._starts(best, alone) if each not in self.changed), None)

@@ -123,18 +123,11 @@ def test_gangs_of_some_hundred_tasks_are_looked_at(tmp_path: Path, monkeypatch: 
     assert time_ns(model, DrawnMachine(pes=32, sram_bytes=1280, gb_per_s=300.0)) <= 19.1
 
 
-@pytest.mark.parametrize(
-    ("seed", "machine", "most_ns"),
-    [
-        # Two convolutions by filters, not by windows: in equally many pieces that takes less than what differs more.
-        ("e46:93", DrawnMachine(pes=2, sram_bytes=16, gb_per_s=10.0), 612.5),
-        # A list that begins with smaller FIFOs; the one that is made without a limit takes 134 ns.
-        ("e45:1", DrawnMachine(pes=16, sram_bytes=16_000, gb_per_s=64.0), 132.1),
-    ],
-)
-def test_small_models_take_no_longer_than_with_a_limit_of_fifos(
-    seed: str, machine: DrawnMachine, most_ns: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_small_model_takes_no_longer_than_with_a_limit_of_fifos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    model = onnx.load_from_string(drawn_small_model(Draw("e45:1")).content)
 
-    assert time_ns(onnx.load_from_string(drawn_small_model(Draw(seed)).content), machine) <= most_ns
+    # A list that begins with smaller FIFOs; the one that is made without a limit takes 134 ns.
+    assert time_ns(model, DrawnMachine(pes=16, sram_bytes=16_000, gb_per_s=64.0)) <= 132.1
