@@ -210,9 +210,8 @@ class Makespans:
             if self._machine is None or (alone.makespan_cycles,) > least:
                 return False
             streamless = TimedSchedule(through_memory(dag, self._options, alone), non_streaming=alone)
-            on_machine = self._machine.fastest(dag, streamless)
-            if on_machine.cycles > least[0] * (1 + ROUNDED):
-                on_machine = None
+            there = self._machine.fastest(dag, streamless)
+            on_machine = there if there.cycles <= least[0] * (1 + ROUNDED) else None
             return on_machine is not None
 
         found = timed_schedule(dag, self._options, plan=plan, is_enough=is_enough)

@@ -86,7 +86,7 @@ class TaskConfiguration(Timed, frozen=True, eq=False):
 
 
 _RECENT = 8  # configurations that are kept: those of one set by all its schedules
-_FEWEST_NODES = 250  # of a lowering: more schedules of it take some hundredths of a second
+_FEWEST_NODES = 250  # of a lowering: three more schedules of it take two or three tenths of a second
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
 
 # By whether it is planned alone and by likeness: what is found for a set of units, and the likeness of that set.
@@ -286,7 +286,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         is_short_of_room = (
             fastest.moves_too_much and not self._waits_for_compute(fastest) and part.dag.nodes_count <= _FEW_NODES
         )
-        if is_short_of_room or self._is_little_and_long(units, part, fastest):
+        if is_short_of_room or self._may_be_listed_shorter(units, part, fastest):
             for schedule in ways.with_small_fifos():  # which leave more room for data, and place tasks otherwise
                 fastest = self._faster(fastest, units, part, schedule)
         if is_short_of_room and self._is_whole(units):  # of others fewer kernels at a time need less memory
@@ -295,10 +295,10 @@ class TaskModel(Struct, frozen=True, dict=True):
                 fastest = self._faster(fastest, units, part, schedule)
         return fastest
 
-    def _is_little_and_long(self, units: int, part: DagPart, found: TaskConfiguration) -> bool:
-        """Return whether all tasks, and these few, decide the time and take more cycles than are known to be needed."""
-        is_little = self._is_whole(units) and part.dag.nodes_count <= _FEWEST_NODES
-        return is_little and 0 < self.least_cycles < found.cycles and self._waits_for_compute(found)
+    def _may_be_listed_shorter(self, units: int, part: DagPart, found: TaskConfiguration) -> bool:
+        """Return whether the cycles of a small whole decide its time and are above their bound, if that is known."""
+        is_small = self._is_whole(units) and part.dag.nodes_count <= _FEWEST_NODES
+        return is_small and 0 < self.least_cycles < found.cycles and self._waits_for_compute(found)
 
     def _is_whole(self, units: int) -> bool:
         return units.bit_count() == self.units.count

@@ -34,8 +34,8 @@ def alone(
     system = load_system(None).with_cores(pes)
     system = replace(system, accelerator=replace(system.accelerator, sram=Amount(sram_bytes)))
     system = replace(system, dram=replace(system.dram, bandwidth=Amount(gb_per_s)))
-    model = TaskModel(dag, system, ScheduleOptions(pes), ScheduleOptions(pes), Overlap.PERFECT_OVERLAP)
-    model = replace(model, least_cycles=least_cycles)
+    options = ScheduleOptions(pes)
+    model = TaskModel(dag, system, options, options, Overlap.PERFECT_OVERLAP, least_cycles=least_cycles)
     found = model.configuration((1 << model.units.count) - 1 if units < 0 else units)
     assert found is not None
     return found
