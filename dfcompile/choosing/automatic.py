@@ -19,6 +19,8 @@ from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
+_FEWER = 4  # one element in so many less at a time, where a choice waits for memory
+_IN_VAIN = 2  # numbers of elements in a row that bring nothing better
 _FEW_CYCLES = 20_000  # of a model on one element: choices for fewer elements take up to a second each
 
 
@@ -86,7 +88,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         pes = options.pes
         alone = replace(makespans.limits, tasks=0, promising_tasks=0, shorter_tasks=0)
         while pes > 1 and _waits_for_memory(known, sketches):
-            pes = -(-pes // 2)
+            pes -= -(-pes // _FEWER)
             few = self._sketches(replace(options, pes=pes), sketches.memory)
             other = select(self._space(pes, makespans.limits), few, makespans, alone)
             known = _better(known, other, sketches)
@@ -109,19 +111,19 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         """
         memory, pes = sketches.memory, options.pes
         refinement: Refinement | None = None
-        while pes:
+        vain = 0
+        while pes and vain < _IN_VAIN:
             space = self._space(pes, makespans.limits, has_all_values=True)
             few = self._sketches(replace(options, pes=pes), memory)
             refinement = Refinement(space, few, makespans, refinement)
             better = _better(known, refinement.better(known, least), sketches)
-            if better is known and pes < options.pes:
-                break
+            vain = vain + 1 if better is known else 0
             known = better
             if pes == options.pes:
                 known = self._for_fewer(known, options, makespans, sketches)
             if not _waits_for_memory(known, sketches):
                 break
-            pes //= 2
+            pes -= -(-pes // _FEWER)
         return known
 
     def _sketches(self, options: ScheduleOptions, memory: Memory | None) -> Sketches:

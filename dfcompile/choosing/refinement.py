@@ -22,10 +22,11 @@ _ESTIMATED = 100  # choices beside those that differ in one operator: some tenth
 _CHANGES = 40  # of each operator, those that take least alone
 _ALIKE = 8  # choices of all operators in as many pieces
 _APART = 4  # choices that may differ from the known one in several operators
-_SCHEDULE = 30  # times as long as a plan, about, where SRAM is small
-_TRIES = 24 * _SCHEDULE  # plans and schedules: one or two seconds
+_SCHEDULE = 15  # times as long as a plan, about, where SRAM is small
+_TRIES = 48 * _SCHEDULE  # plans and schedules: some seconds
 _NEAR = 50  # what takes longer by one part in so many is changed, too
-_IN_VAIN = 50  # plans in a row that are no better: what looks worse than they do is no better
+# Plans in a row that are no better: what looks worse than they do is no better. First a little is tried of everything.
+_IN_VAIN = (50, 200)
 _SCHEDULED_IN_VAIN = 10  # plans, as which a schedule counts there: few are made where each takes long
 
 _Scored = tuple[Sketch, Score]
@@ -46,10 +47,10 @@ class Refinement:
                 is not changed again.
         """
         self._space, self._sketches, self._scores = space, sketches, scores
-        self._left = _TRIES
+        self._left = _TRIES if earlier is None else _TRIES // 2  # of several numbers of elements
         self._looked_at: _LookedAt = {}
         self._earlier: _LookedAt = {} if earlier is None else earlier.seen
-        self.changed: set[Candidate] = set() if earlier is None else earlier.changed
+        self.changed: set[tuple[int, Candidate]] = set() if earlier is None else earlier.changed
 
     @property
     def seen(self) -> _LookedAt:
@@ -78,14 +79,19 @@ class Refinement:
         best = self._scheduled(alike[:_ALIKE], best)
         apart = self._promising(by_time, best)
         best = self._scheduled(apart[:_APART], best)
+        if best[0].candidate.choices != known.sketch.candidate.choices:
+            alike = self._promising(self._alike(operators, best[0].candidate), best)
+            best = self._scheduled(alike[:_ALIKE], best)
         alone = candidate_of(operators, options[0], self._space)
         while self._left > 0:
-            start = next((each for each in self._starts(best, alone) if each not in self.changed), None)
-            if start is None:
+            starts = ((most, each) for most in _IN_VAIN for each in self._starts(best, alone))
+            found = next((each for each in starts if each not in self.changed), None)
+            if found is None:
                 break
-            self.changed.add(start)
+            self.changed.add(found)
+            most, start = found
             changes = self._promising(self._changes(operators, start, best), best)
-            best = self._scheduled(changes, best, until_better=True)
+            best = self._scheduled(changes, best, most, until_better=True)
         sketch, score = best
         expansions = self._space.expansions_of(sketch.outline.chosen)
         return replace(known, sketch=sketch, score=score, expansions=expansions)
@@ -163,11 +169,13 @@ class Refinement:
         many = sorted(found, key=lambda told: (*ranks[told][:3], -ranks[told][3]))
         return [found[told] for told in dict.fromkeys(chain.from_iterable(zip(few, many, strict=True)))]
 
-    def _scheduled(self, sketches: Sequence[Sketch], best: _Scored, *, until_better: bool = False) -> _Scored:
+    def _scheduled(
+        self, sketches: Sequence[Sketch], best: _Scored, in_vain: int = _IN_VAIN[0], *, until_better: bool = False
+    ) -> _Scored:
         """Return the best of some choices and a known one, as far as there is time to schedule them."""
         known, vain = best, 0
         for sketch in sketches:
-            if self._left <= 0 or vain >= _IN_VAIN or (until_better and best is not known):
+            if self._left <= 0 or vain >= in_vain or (until_better and best is not known):
                 break
             if not _is_worth_it(sketch.estimate.bound_cycles, best):
                 continue

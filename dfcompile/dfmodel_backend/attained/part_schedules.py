@@ -134,7 +134,8 @@ class PartWays:
             if not may_help(-(-work // pes)):
                 return
             ways: list[_Way] = [NothingStreams(order, pes) for order in Order]
-            for options in (*ways, replace(planning, pes=pes)):
+            limits = dict.fromkeys((planning.max_fifo, 1))  # single elements leave most room for data
+            for options in (*ways, *(replace(planning, pes=pes, max_fifo=most) for most in limits)):
                 timed = self._replayed_if_it_fits(options)
                 if timed is not None:
                     yield replace(timed, pes=planning.pes)
@@ -150,7 +151,9 @@ class PartWays:
                 yield found
                 return
 
-    def replayed(self, may_help: Callable[[Schedule | None], bool] = lambda _: True) -> Iterator[Schedule]:
+    def replayed(
+        self, may_help: Callable[[Schedule | None], bool] = lambda _: True, *, has_small_fifos: bool = True
+    ) -> Iterator[Schedule]:
         """Yield schedules with the times of their replay: as planned, and as asked for where that is another way.
 
         Of all but small parts, what is known comes first, and the other way only where it may help; of large parts
@@ -160,10 +163,11 @@ class PartWays:
         Args:
             may_help: asked once the first was yielded, of all but small parts: whether a schedule with the times that
                 are planned may be of use; of none where nothing is planned yet.
+            has_small_fifos: whether list schedules with smaller ones are tried where those of the known one do not fit.
         """
         is_found = False
         for asked in self._ways():
-            for options in self._with_smaller_fifos(asked):
+            for options in self._with_smaller_fifos(asked, has_small_fifos=has_small_fifos):
                 if is_found and not self._is_worth_it(options, may_help):
                     continue
                 timed = self._replayed_if_it_fits(options)
@@ -199,12 +203,12 @@ class PartWays:
         is_first = known is not None and self._dag.nodes_count > _SCHEDULED_BOTH_WAYS and self._fits(known)
         return (*dict.fromkeys(reversed(ways) if is_first else ways), self._without_streams(Order.BY_RANK))
 
-    def _with_smaller_fifos(self, options: _Way) -> Iterator[_Way]:
+    def _with_smaller_fifos(self, options: _Way, *, has_small_fifos: bool = True) -> Iterator[_Way]:
         """Yield options, then what is tried where its FIFOs do not fit."""
         yield options
         if isinstance(options, NothingStreams):
             return
-        if self._dag.nodes_count <= _SCHEDULED_BOTH_WAYS:
+        if has_small_fifos and self._dag.nodes_count <= _SCHEDULED_BOTH_WAYS:
             yield from self._small_fifos(options)
         yield replace(options, demote=True)
 
