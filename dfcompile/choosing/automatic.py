@@ -21,6 +21,7 @@ from dfcompile.scheduler import ScheduleOptions
 
 _FEWER = 4  # one element in so many less at a time, where a choice waits for memory
 _IN_VAIN = 2  # numbers of elements in a row that bring nothing better
+_COMPARED_TASKS = 500  # of choices for fewer elements, beside the best by estimates: some tenths of a second
 _FEW_CYCLES = 20_000  # of a model on one element: choices for fewer elements take up to a second each
 
 
@@ -75,22 +76,23 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         else:
             found = Relief(self._space(options.pes, limits), sketches, makespans).better(found)
             if work <= _FEW_CYCLES:
-                found = self._for_fewer(found, options, makespans, sketches)
+                found = self._for_fewer(found, options, makespans, sketches, _COMPARED_TASKS)
         return replace(found, made=makespans.made)
 
     def _for_fewer(
-        self, known: Selection, options: ScheduleOptions, makespans: Makespans, sketches: Sketches
+        self, known: Selection, options: ScheduleOptions, makespans: Makespans, sketches: Sketches, compared: int = 0
     ) -> Selection:
         """Return a choice, or if it waits for memory a better one of those for fewer processing elements.
 
-        Fewer tasks at a time share memory there. They are scheduled on all elements. See `_refined` for the arguments.
+        Fewer tasks at a time share memory there. They are scheduled on all elements. Beside what is best by its
+        estimate choices of so many tasks together are ``compared``. See `_refined` for the other arguments.
         """
         pes = options.pes
-        alone = replace(makespans.limits, tasks=0, promising_tasks=0, shorter_tasks=0)
+        limits = replace(makespans.limits, tasks=compared, promising_tasks=0, shorter_tasks=0)
         while pes > 1 and _waits_for_memory(known, sketches):
             pes -= -(-pes // _FEWER)
             few = self._sketches(replace(options, pes=pes), sketches.memory)
-            other = select(self._space(pes, makespans.limits), few, makespans, alone)
+            other = select(self._space(pes, makespans.limits), few, makespans, limits)
             known = _better(known, other, sketches)
         return known
 

@@ -185,6 +185,7 @@ class Makespans:
         self._volumes, self._options, self._finish = volumes, options, finish
         self._least: tuple[Score, MadeSchedule] | None = None
         self._dags: dict[Candidate, CanonicalDag] = {}
+        self._scores: dict[object, Score] = {}  # by what gives the tasks; other numbers of elements may ask again
         self._plan: tuple[Candidate, ListedPlan] | None = None  # the shortest of those that were not scheduled
         lists = find_partitioner(options.partition, collect_partitioners()).lists
         self._is_planned = lists and not options.barrier and options.max_fifo is None and options.effort is Effort.QUICK
@@ -196,8 +197,14 @@ class Makespans:
 
     def of(self, sketch: Sketch) -> Score:
         """Return time, makespan and FIFOs of a schedule, or what is never the least if it does not end."""
+        key = sketch.outline.chosen, sketch.candidate.granularity
+        if key not in self._scores:
+            self._scores[key] = self._of(sketch)
+        self._dags.pop(sketch.candidate, None)  # a million tasks are a hundred megabytes
+        return self._scores[key]
+
+    def _of(self, sketch: Sketch) -> Score:
         dag = self.dag(sketch)
-        del self._dags[sketch.candidate]  # a million tasks are a hundred megabytes
         plan: ListedPlan | None = None
         if self._plan is not None and self._plan[0] == sketch.candidate:  # by which the candidate was compared
             plan, self._plan = self._plan[1], None

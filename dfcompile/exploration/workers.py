@@ -42,7 +42,7 @@ class LocalProcesses:
     """Runs jobs in processes of this machine; if one dies, all are started again."""
 
     def __init__(self, count: int, run: Run = run_job) -> None:
-        """Choose the number of processes; they start with the first jobs.
+        """Start the processes: they import what jobs need while the first jobs are made.
 
         Args:
             count: of processes.
@@ -50,6 +50,9 @@ class LocalProcesses:
         """
         self._count, self._run = count, run
         self._pool: ProcessPoolExecutor | None = None
+        with _shielded_from_interrupts():
+            for _ in range(count):
+                self._started().submit(processors)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
         """Yield the outcomes of jobs as they finish.
@@ -62,9 +65,9 @@ class LocalProcesses:
             return
         left = dict.fromkeys(range(len(jobs)))
         for _ in range(_RESTARTS + 1):
-            with _shielded_from_interrupts():
-                futures = {self._started().submit(self._run, jobs[number]): number for number in left}
             try:
+                with _shielded_from_interrupts():
+                    futures = {self._started().submit(self._run, jobs[number]): number for number in left}
                 for future in as_completed(futures):
                     outcomes = future.result()
                     del left[futures[future]]

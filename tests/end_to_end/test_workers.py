@@ -1,5 +1,6 @@
 """Workers: the same outcomes in other processes; those that die are started again, but not for ever."""
 
+import multiprocessing
 import signal
 import subprocess
 import sys
@@ -48,6 +49,17 @@ def test_worker_that_dies_is_started_again_and_an_interrupt_reaches_none(
     }  # fmt: skip
     assert found == dict(InThisProcess().run(jobs()))
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_worker_that_dies_before_it_has_a_job_is_started_again() -> None:
+    workers = LocalProcesses(1)
+    try:
+        (worker,) = multiprocessing.active_children()
+        worker.kill()
+        worker.join()
+        assert dict(workers.run(jobs())) == dict(InThisProcess().run(jobs()))
+    finally:
+        workers.close()
 
 
 def test_workers_that_die_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         if not self._is_large_whole(everything, part):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
-            return self._found_once(everything, partial(self._configuration_of, has_small_fifos=False))
+            return self._configuration_of(everything, part, has_small_fifos=False)
         alone = self._ways(part).nothing_streams()
         found = self._configuration(everything, part, alone)
         if is_of_machine and known.streamed.any() and self._fits(part, known):

@@ -170,3 +170,14 @@ def test_what_was_changed_before_is_not_changed_again_but_others() -> None:
 
     assert again.changed == before
     assert afterwards.changed > before
+
+
+def test_more_is_tried_of_everything_once_a_little_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    little, more = Estimates(), Estimates()
+    refined(more)
+    monkeypatch.setattr(refinement, "_IN_VAIN", refinement._IN_VAIN[:1])
+    _, stopped = refined(little)
+
+    assert stopped._left > 0  # it was not stopped by the number of tries
+    assert more.asked[: len(little.asked)] == little.asked
+    assert len(more.asked) > len(little.asked)

@@ -115,3 +115,13 @@ def test_what_fits_as_planned_and_not_as_replayed_is_passed_over(monkeypatch: py
 
     assert named(found) == []
     assert replays
+
+
+def test_on_fewer_elements_fifos_of_one_element_are_tried_as_well() -> None:
+    """They leave most room for data."""
+    options = ScheduleOptions(8, "sb-rlx")
+    ways = PartSchedules(options, options).of(DAG, lambda found: found.fifo_capacity.max(initial=0) <= 1)
+    found = list(ways.on_fewer_elements(lambda _: True))
+
+    assert any(each.streamed.any() for each in found)
+    assert {each.pes for each in found} == {options.pes}  # the others idle

@@ -1,12 +1,14 @@
 """What a set of kernels takes: of two ways to schedule it the faster one."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained import part_schedules, task_model
 from dfcompile.dfmodel_backend.attained.stores import StoreTable
 from dfcompile.dfmodel_backend.attained.task_model import Chosen, TaskConfiguration
-from dfcompile.dfmodel_backend.machine.system import Amount
+from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.generators.canonical_dags import cholesky
 from dfcompile.options import Timing
 from dfcompile.records import replace
@@ -18,12 +20,15 @@ PES = 2
 SRAM_BYTES = 40  # the FIFOs fit, what is kept does not
 
 
-def whole(*, planned: str, asked: str, gb_per_s: float, overlap: Overlap) -> TaskConfiguration:
-    options = (ScheduleOptions(PES, asked), ScheduleOptions(PES, planned))
+def chip(gb_per_s: float) -> System:
     system = load_system(None).with_cores(PES)
     small = replace(system.accelerator, sram=Amount(SRAM_BYTES))
-    chip = replace(system, accelerator=small, dram=replace(system.dram, bandwidth=Amount(gb_per_s)))
-    model = TaskModel(DAG, chip, *options, overlap)
+    return replace(system, accelerator=small, dram=replace(system.dram, bandwidth=Amount(gb_per_s)))
+
+
+def whole(*, planned: str, asked: str, gb_per_s: float, overlap: Overlap) -> TaskConfiguration:
+    options = (ScheduleOptions(PES, asked), ScheduleOptions(PES, planned))
+    model = TaskModel(DAG, chip(gb_per_s), *options, overlap)
     found = model.configuration((1 << model.units.count) - 1)
     assert found is not None
     return found
@@ -98,3 +103,21 @@ def test_what_a_choice_was_mapped_by_is_told_in_the_names_of_the_lowering(monkey
         assert each.stores
         assert (each.kernels, each.stores, each.time_ns) == (expected.kernels, expected.stores, expected.time_ns)
         assert each.schedule is taken.schedule
+
+
+def test_no_smaller_fifos_are_tried_while_choices_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = list[ScheduleOptions]()
+    find = part_schedules.PartWays._small_fifos
+
+    def noted(ways: part_schedules.PartWays, options: ScheduleOptions) -> Iterator[ScheduleOptions]:
+        tried.append(options)
+        return find(ways, options)
+
+    monkeypatch.setattr(part_schedules.PartWays, "_small_fifos", noted)
+    options = ScheduleOptions(PES, "best")
+    model = TaskModel(DAG, chip(gb_per_s=0.01), options, options, Overlap.PERFECT_OVERLAP)
+    model.whole(schedule_of(DAG, options))
+
+    assert not tried
+    model.configuration((1 << model.units.count) - 1)
+    assert tried
