@@ -86,6 +86,7 @@ class TaskConfiguration(Timed, frozen=True, eq=False):
 
 
 _RECENT = 8  # configurations that are kept: those of one set by all its schedules
+_SMALLEST_NODES = 20  # of a lowering that is compared with others: a schedule of it takes some milliseconds
 _FEWEST_NODES = 250  # of a lowering: three more schedules of it take two or three tenths of a second
 _FEW_NODES = 2_000  # of a part: more schedules of it take some tenths of a second
 
@@ -186,8 +187,8 @@ class TaskModel(Struct, frozen=True, dict=True):
     def whole(self, known: Schedule) -> TaskConfiguration | None:
         """Return all units as one configuration, by a schedule of all tasks or if nothing streams; ``None`` of none.
 
-        No list schedule with smaller FIFOs is looked for: of 900 choices for small models that were compared these made
-        five faster, none of which was chosen, in half of the time.
+        Of all but the smallest lowerings no list schedule with smaller FIFOs is looked for: of 900 choices for small
+        models that were compared these made five faster, none of which was chosen, in half of the time.
 
         Args:
             known: of the lowering, with words of an element.
@@ -200,7 +201,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         if not self._is_large_whole(everything, part):
             if is_of_machine and known.timing.is_exact:
                 self._schedules.put(self.machine_dag, known)
-            return self._configuration_of(everything, part, has_small_fifos=False)
+            return self._configuration_of(everything, part, has_small_fifos=part.dag.nodes_count <= _SMALLEST_NODES)
         alone = self._ways(part).nothing_streams()
         found = self._configuration(everything, part, alone)
         if is_of_machine and known.streamed.any() and self._fits(part, known):

@@ -114,6 +114,7 @@ def test_no_smaller_fifos_are_tried_while_choices_are_compared(monkeypatch: pyte
         return find(ways, options)
 
     monkeypatch.setattr(part_schedules.PartWays, "_small_fifos", noted)
+    monkeypatch.setattr(task_model, "_SMALLEST_NODES", 0)
     options = ScheduleOptions(PES, "best")
     model = TaskModel(DAG, chip(gb_per_s=0.01), options, options, Overlap.PERFECT_OVERLAP)
     model.whole(schedule_of(DAG, options))
