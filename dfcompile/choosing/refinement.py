@@ -50,6 +50,7 @@ class Refinement:
         self._left = _TRIES if earlier is None else _TRIES // 2  # of several numbers of elements
         self._looked_at: _LookedAt = {}
         self._earlier: _LookedAt = {} if earlier is None else earlier.seen
+        # candidates, each with the plans that were in vain when it was left
         self.changed: set[tuple[int, Candidate]] = set() if earlier is None else earlier.changed
 
     @property
@@ -85,11 +86,11 @@ class Refinement:
         alone = candidate_of(operators, options[0], self._space)
         while self._left > 0:
             starts = ((most, each) for most in _IN_VAIN for each in self._starts(best, alone))
-            found = next((each for each in starts if each not in self.changed), None)
-            if found is None:
+            untried = next((each for each in starts if each not in self.changed), None)
+            if untried is None:
                 break
-            self.changed.add(found)
-            most, start = found
+            self.changed.add(untried)
+            most, start = untried
             changes = self._promising(self._changes(operators, start, best), best)
             best = self._scheduled(changes, best, most, until_better=True)
         sketch, score = best
@@ -172,7 +173,14 @@ class Refinement:
     def _scheduled(
         self, sketches: Sequence[Sketch], best: _Scored, in_vain: int = _IN_VAIN[0], *, until_better: bool = False
     ) -> _Scored:
-        """Return the best of some choices and a known one, as far as there is time to schedule them."""
+        """Return the best of some choices and a known one, as far as there is time to schedule them.
+
+        Args:
+            sketches: of the choices, those first that look best.
+            best: known.
+            in_vain: plans in a row that may be no better.
+            until_better: whether the first better one is enough.
+        """
         known, vain = best, 0
         for sketch in sketches:
             if self._left <= 0 or vain >= in_vain or (until_better and best is not known):
