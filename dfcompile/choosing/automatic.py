@@ -21,7 +21,7 @@ from dfcompile.scheduler import ScheduleOptions
 
 _FEWER = 4  # one element in so many less at a time, where a choice waits for memory
 _IN_VAIN = 2  # numbers of elements in a row that bring nothing better
-_COMPARED_TASKS = 500  # of choices for fewer elements, beside the best by estimates: some tenths of a second
+_COMPARED_TASKS = 500  # of choices for fewer elements, beside the best by estimates: up to a second for each number
 _FEW_CYCLES = 20_000  # of a model on one element: choices for fewer elements take up to a second each
 
 
