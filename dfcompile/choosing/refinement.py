@@ -47,7 +47,7 @@ class Refinement:
                 is not changed again.
         """
         self._space, self._sketches, self._scores = space, sketches, scores
-        self._left = _TRIES if earlier is None else _TRIES // 2  # of several numbers of elements
+        self._left = _TRIES if earlier is None else _TRIES // 2  # half for each further number
         self._looked_at: _LookedAt = {}
         self._earlier: _LookedAt = {} if earlier is None else earlier.seen
         # candidates, each with the plans that were in vain when it was left

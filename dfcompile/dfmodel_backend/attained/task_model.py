@@ -188,7 +188,7 @@ class TaskModel(Struct, frozen=True, dict=True):
         """Return all units as one configuration, by a schedule of all tasks or if nothing streams; ``None`` of none.
 
         Of all but the smallest lowerings no list schedule with smaller FIFOs is looked for: of 900 choices for small
-        models that were compared these made five faster, none of which was chosen, in half of the time.
+        models that were compared these made five faster, none of which was chosen, and took half of the time.
 
         Args:
             known: of the lowering, with words of an element.
